@@ -82,7 +82,7 @@ def fit_past(
     names = np.array(world.groups)[world.group[drawn]]
     rows = world.features[drawn], names, world.decision[drawn], world.outcome[drawn]
     model = PastFeatures(*rows, accepts, Gaussian("full"), held_out=0.0).model
-    edge = [g for g, laws in model.fits.items() if any(fit.diagnostics.on_edge for fit in laws)]
+    edge = [g for g, laws in model.fits.items() if any(fit.on_edge for fit in laws)]
     tails = [f"no Gaussian has the tail of a law of group {group}" for group in edge]
     return model, next(iter([*model.problems.values(), *tails]), None)
 

@@ -78,7 +78,7 @@ def _half_space(seeds: int, threads: str) -> Table:
                 )
             )
             gap = divergence(exact.mean, exact.covariance, fit)
-            rows.append((gap, seconds, fit.diagnostics.oracle_calls))
+            rows.append((gap, seconds, fit.oracle_calls))
         gap, seconds, calls = np.array(rows).T
         out.add_row(
             f"{rate}",

@@ -38,7 +38,6 @@ from equipoise.mixture.weights import (
 )
 from equipoise.question import Costs, Question, Ticket, Verdict, Want
 
-PHASES = ("coarse", "features", "fallback")
 WEIGHTS = ("auto", "map", "likelihood", "published")
 FALLBACKS = ("rs", "adaptive")
 
@@ -84,8 +83,8 @@ class ExpAudit(Audit):
     >>> question = Question(gamma=0.05, epsilon=0.2)
     >>> audit = ExpAudit(world.past(), question, Costs(), coarse_tau=50, features=500)
     >>> finding = run(audit, world, 0)
-    >>> finding.verdict, audit.branches["1"].way, audit.cost_of("features")
-    (<Verdict.UNFAIR: 'UNFAIR'>, 'likelihood', 0.0)
+    >>> finding.verdict, audit.branches["1"].way, audit.phase
+    (<Verdict.UNFAIR: 'UNFAIR'>, 'likelihood', 'features')
     """
 
     name: ClassVar[str] = "exp"
@@ -134,7 +133,9 @@ class ExpAudit(Audit):
         self.branches: dict[str, Branch] = {}
         self.checks = ModelChecks(self.model, history, question.epsilon)
         self._approvals = ApprovalShares(history)
-        self._begins = {"coarse": (0, 0.0)}  # phase -> its first ticket, and the cost before it
+        self.phase = "coarse"
+        """"coarse", "features" or "fallback"."""
+        self._phase_begins = 0  # its first ticket
         self._fallback = fallback
         self.label_audit: Audit | None = None
         self.fallback_reason: str | None = None
@@ -187,23 +188,6 @@ class ExpAudit(Audit):
             )
         return cls(history, question, costs, weights="published", **options)
 
-    # -- where it stands -------------------------------------------------------------------------
-
-    @property
-    def phase(self) -> str:
-        """Which of :data:`PHASES` lasts."""
-        return list(self._begins)[-1]
-
-    def cost_of(self, phase: str) -> float:
-        """Return what was spent so far while one of :data:`PHASES` lasted."""
-        if phase not in PHASES:
-            raise UnknownName("phase", phase, PHASES)
-        if phase not in self._begins:
-            return 0.0
-        costs = [*(before for _, before in self._begins.values()), self.cost]
-        at = list(self._begins).index(phase)
-        return costs[at + 1] - costs[at]
-
     # -- the protocol ----------------------------------------------------------------------------
 
     def tell(
@@ -246,7 +230,7 @@ class ExpAudit(Audit):
 
     def _learn(self, answer: Step) -> Finding | None:
         ticket, outcome, phase = answer.ticket, answer.outcome, self.phase
-        group, is_late = ticket.group, ticket.number < self._begins[phase][0]
+        group, is_late = ticket.group, ticket.number < self._phase_begins
         if self.label_audit is not None and not is_late:
             if outcome is None:
                 self.label_audit.withdraw(ticket)
@@ -350,7 +334,7 @@ class ExpAudit(Audit):
         if self.weights == "auto" and self._price_of_labels(self.fallback_question) < price:
             why = "labels are cheaper than the features that the weights would take"
             return self._fall_back(why)
-        self._begins["features"] = self._issued, self.cost
+        self.phase, self._phase_begins = "features", self._issued
         return self._weigh_if_complete()
 
     def _coarse_weights(self, group: str) -> tuple[float, float]:
@@ -401,7 +385,7 @@ class ExpAudit(Audit):
         return _finding_from_weights(self, found, problem)
 
     def _fall_back(self, why: str) -> Finding | None:
-        self._begins["fallback"] = self._issued, self.cost
+        self.phase, self._phase_begins = "fallback", self._issued
         self.fallback_reason = why
         asked = self.history, self.fallback_question, self.costs
         by_rs = self._fallback == "rs"

@@ -12,7 +12,6 @@ from equipoise.mixture.model import MixtureModel as MixtureModel
 from equipoise.mixture.model import PastFeatures as PastFeatures
 from equipoise.mixture.model import SelfCheck as SelfCheck
 from equipoise.mixture.rules import HalfSpace as HalfSpace
-from equipoise.mixture.trunc_est import AssumptionCheck as AssumptionCheck
 from equipoise.mixture.trunc_est import StructuralConstants as StructuralConstants
 from equipoise.mixture.trunc_est import TruncEstConstants as TruncEstConstants
 from equipoise.mixture.trunc_est import TruncEstResult as TruncEstResult
@@ -20,7 +19,6 @@ from equipoise.mixture.trunc_est import check_assumptions as check_assumptions
 from equipoise.mixture.trunc_est import separation_needed as separation_needed
 from equipoise.mixture.trunc_est import trunc_est as trunc_est
 from equipoise.mixture.trunc_est import trunc_est_constants as trunc_est_constants
-from equipoise.mixture.truncated import Diagnostics as Diagnostics
 from equipoise.mixture.truncated import TruncatedFit as TruncatedFit
 from equipoise.mixture.truncated import acceptance as acceptance
 from equipoise.mixture.truncated import fit_truncated as fit_truncated
@@ -28,6 +26,5 @@ from equipoise.mixture.truncated import known_law as known_law
 from equipoise.mixture.weights import Weight as Weight
 from equipoise.mixture.weights import likelihood_weight as likelihood_weight
 from equipoise.mixture.weights import log_ratio as log_ratio
-from equipoise.mixture.weights import map_weight as map_weight
 
 __all__ = sorted(name for name, value in globals().items() if callable(value))

@@ -80,15 +80,15 @@ class Family:
     """Largest degree of the polynomials in T."""
     columns: int | None = 1
     """Length of a point, None where it may have any."""
-    _highest: float = np.inf  # parameters above it are of no law
+    _highest: float = np.inf  # all parameters lie below it
 
     def __post_init__(self) -> None:
         self._require_bounds(*self.bounds)
 
     def _require_bounds(self, low: float, high: float) -> None:
-        if not low < high <= self._highest:
+        if not low < high < self._highest:
             raise InvalidInput(
-                f"'bounds' of the {self.name} family must satisfy low < high <= "
+                f"'bounds' of the {self.name} family must satisfy low < high < "
                 f"{self._highest:g}; got {(low, high)!r}"
             )
 

@@ -319,8 +319,8 @@ class ModelChecks:
         """Why the model is not to be believed, None if nothing speaks against it."""
         for group, pair in self.model.fits.items():
             for outcome, fit in enumerate(pair):
-                if fit.diagnostics.plainly_wrong:
-                    why = "; ".join(fit.diagnostics.warnings)
+                if fit.plainly_wrong:
+                    why = "; ".join(fit.warnings)
                     return f"the law of group {group!r}, outcome {outcome}, does not fit: {why}"
         failed = [c for c in self.made if not c.passed]
         return f"the model contradicts itself ({failed[0]})" if failed else None

@@ -30,7 +30,6 @@ from equipoise.errors import (
 )
 from equipoise.mixture.families import Family
 from equipoise.mixture.rules import Accepts, Oracle
-from equipoise.mixture.weights import same_base
 
 if TYPE_CHECKING:
     from equipoise.mixture.model import MixtureModel
@@ -314,47 +313,13 @@ def separation_needed(constants: StructuralConstants, *, epsilon: float, q: floa
     return math.sqrt(factor * math.log(10.0 * large / (small * epsilon)))
 
 
-@dataclass(frozen=True)
-class AssumptionCheck:
-    """Which constants of Assumptions 1 and 2 a group's fits support, and what they do not.
-
-    Attributes
-    ----------
-    constants
-        ``alpha``, the smaller acceptance less two standard errors; ``beta``; and the curvature on
-        a Theta that holds balls of radius ``1/beta`` around both thetas.
-    distance, needed
-        ``|theta_1 - theta_0|`` and what the separation condition asks for.
-    problems
-        What is not met or not proved, one line each; empty if both assumptions are.
-
-    Examples
-    --------
-    >>> constants = StructuralConstants(1.0, 4.0, 5.0, alpha=0.3, beta=5.0)
-    >>> print(AssumptionCheck("A", constants, distance=6.0, needed=5.7))
-    group A: alpha 0.3, beta 5, kappa 1, lambda 4, L 5; |theta_1 - theta_0| 6 of 5.7 needed
-    """
-
-    group: str
-    constants: StructuralConstants
-    distance: float
-    needed: float
-    problems: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        c = self.constants
-        line = (
-            f"group {self.group}: alpha {c.alpha:.3g}, beta {c.beta:.3g}, kappa {c.kappa:.3g}, "
-            f"lambda {c.lam:.3g}, L {c.lipschitz:.3g}; |theta_1 - theta_0| {self.distance:.3g} of "
-            f"{self.needed:.3g} needed"
-        )
-        return "\n".join([line, *(f"  not met: {problem}" for problem in self.problems)])
-
-
 def check_assumptions(
     model: MixtureModel, group: Hashable, *, epsilon: float, q: float
-) -> AssumptionCheck:
+) -> tuple[StructuralConstants, tuple[str, ...]]:
     """Say which constants of Assumption 1 a group's fits support, and whether they are separated.
+
+    Returns the constants, ``alpha`` being the smaller acceptance less two standard errors, and
+    what is not met or not proved of Assumptions 1 and 2, one line each: nothing if both hold.
 
     Theta is taken as small as may be: balls of radius ``1/beta`` around both estimates, and what
     is convex around them. The separation condition is mildest with the ``beta`` that is taken: L of
@@ -371,12 +336,13 @@ def check_assumptions(
     >>> from equipoise.mixture import Gaussian, HalfSpace, MixtureModel, known_law
     >>> family, cut = Gaussian([[1.0]]), HalfSpace([1.0])
     >>> laws = tuple(known_law(family, family.pack([m]), cut) for m in (0.0, 7.0))
-    >>> print(check_assumptions(MixtureModel({"A": laws}), "A", epsilon=0.1, q=0.3))
-    group A: alpha 0.5, beta 8, kappa 1, lambda 1, L 7.12; |theta_1 - theta_0| 7 of 5.72 needed
+    >>> constants, problems = check_assumptions(MixtureModel({"A": laws}), "A", epsilon=0.1, q=0.3)
+    >>> constants.alpha, constants.beta, constants.lipschitz, problems
+    (0.5, 8.0, 7.125, ())
     """
     zero, one = fits = model.of(group)
     family = zero.family
-    if not same_base(zero, one):
+    if family != one.family:
         raise InvalidInput(f"the laws of group {group!r} are of two families; take one")
     thetas, beta, radius = np.stack([zero.theta, one.theta]), 0.0, 1.0
     while beta == 0.0:
@@ -397,5 +363,4 @@ def check_assumptions(
         f"for the {family.name} family TruncEst is not proved": family.discrete,
         f"separation: |theta_1 - theta_0| is {distance:.3g}, below {needed:.3g}": distance < needed,
     }
-    problems = tuple(words for words, doubtful in doubts.items() if doubtful)
-    return AssumptionCheck(str(group), constants, distance, needed, problems)
+    return constants, tuple(words for words, doubtful in doubts.items() if doubtful)

@@ -11,7 +11,7 @@ classifier. It is solved by projected Newton steps, in coordinates that standard
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,45 +40,6 @@ MOST, LARGEST = 2**20, 2**25  # points, and numbers in their table: a quarter of
 PER_SAMPLE = 20  # effective points per truncated sample: 2.5% on top of a standard error
 
 
-@dataclass(frozen=True)
-class Diagnostics:
-    """How a fit went.
-
-    Attributes
-    ----------
-    ess
-        Effective number of points behind the normalising integral; inf where it is exact.
-    oracle_calls
-        People the classifier was asked about.
-    condition
-        Condition number of the information matrix in standardised coordinates.
-    misfit
-        How many standard errors the sample's third absolute moments lie from those of the fitted
-        law behind the same truncation; the fit does not set them, so a wrong family shows here.
-    on_edge
-        Whether the estimate lies on the edge of the parameter set.
-    warnings
-        What to worry about, one sentence each.
-
-    Examples
-    --------
-    >>> Diagnostics(ess=900.0, oracle_calls=4_096, condition=3.2).warnings
-    ()
-    """
-
-    ess: float
-    oracle_calls: int
-    condition: float
-    misfit: float = 0.0
-    on_edge: bool = False
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def plainly_wrong(self) -> bool:
-        """Whether the sample contradicts the family."""
-        return self.on_edge or abs(self.misfit) > MISFIT_LIMIT
-
-
 @dataclass(frozen=True, eq=False)
 class TruncatedFit:
     """The law of everybody, estimated from those the classifier let through.
@@ -95,8 +56,17 @@ class TruncatedFit:
         The derivative of ``acceptance`` in theta.
     method
         "importance", "exact" or "known".
-    diagnostics
-        How the fit went.
+    ess
+        Effective number of points behind the normalising integral; inf where it is exact.
+    oracle_calls
+        People the classifier was asked about.
+    condition
+        Condition number of the information matrix in standardised coordinates.
+    misfit
+        How many standard errors the sample's third absolute moments lie from those of the fitted
+        law behind the same truncation; the fit does not set them, so a wrong family shows here.
+    on_edge
+        Whether the estimate lies on the edge of the parameter set.
 
     Examples
     --------
@@ -114,7 +84,36 @@ class TruncatedFit:
     acceptance: float
     acceptance_gradient: Array
     method: str
-    diagnostics: Diagnostics
+    ess: float = np.inf
+    oracle_calls: int = 0
+    condition: float = 1.0
+    misfit: float = 0.0
+    on_edge: bool = False
+
+    @property
+    def plainly_wrong(self) -> bool:
+        """Whether the sample contradicts the family."""
+        return self.on_edge or abs(self.misfit) > MISFIT_LIMIT
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to worry about, one sentence each."""
+        doubts = {
+            f"the normalising integral rests on {self.ess:,.0f} effective points, fewer than the "
+            f"{self.size:,} samples: standard errors are larger for it": self.ess < self.size,
+            "the estimate lies on the edge of the parameter set: the sample falls off more slowly "
+            "than the family allows, or the family is wrong": self.on_edge,
+            "some directions of the parameter are hardly identified by these samples": (
+                self.condition > 1e8
+            ),
+            f"the sample's third moments lie {abs(self.misfit):.0f} standard errors from those of "
+            f"the fitted law: these data are not {self.family.name}": (
+                abs(self.misfit) > MISFIT_LIMIT
+            ),
+            f"by this fit only {self.acceptance:.2%} of everybody is let through: the rest is "
+            "extrapolation": self.acceptance < 0.01,
+        }
+        return tuple(words for words, doubtful in doubts.items() if doubtful)
 
     @property
     def standard_error(self) -> Array:
@@ -142,7 +141,6 @@ class TruncatedFit:
         return self.family.log_density(self.theta, X)
 
     def __str__(self) -> str:
-        d = self.diagnostics
         if isinstance(self.family, Gaussian):
             estimate = f"mean        {np.array2string(self.mean, precision=4)}"
         else:
@@ -150,10 +148,10 @@ class TruncatedFit:
         lines = (
             f"{self.family.name} from {self.size:,} truncated samples ({self.method})",
             f"acceptance  {self.acceptance:.4f} ± {self.acceptance_error:.4f}",
-            f"effort      {d.oracle_calls:,} classifier calls, effective sample {d.ess:,.0f}, "
-            f"condition {d.condition:.3g}",
+            f"effort      {self.oracle_calls:,} classifier calls, effective sample "
+            f"{self.ess:,.0f}, condition {self.condition:.3g}",
             estimate,
-            *(f"warning     {warning}" for warning in d.warnings),
+            *(f"warning     {warning}" for warning in self.warnings),
         )
         return "\n  ".join(lines)
 
@@ -240,13 +238,6 @@ def fit_truncated(
     slope = share * (mean - inner.mean_statistics(theta))
     outer = jacobian @ theta + offset
     projected = family.project(outer)
-    diagnostics = Diagnostics(
-        ess=ess,
-        oracle_calls=oracle.calls,
-        condition=min(float(np.linalg.cond(hessian)), 1e12),
-        misfit=_misfit(z, people[let_through]),
-        on_edge=on_edge or not np.allclose(projected, outer, rtol=1e-7, atol=0.0),
-    )
     return TruncatedFit(
         family=family,
         theta=projected,
@@ -255,26 +246,12 @@ def fit_truncated(
         acceptance=share,
         acceptance_gradient=np.asarray(np.linalg.solve(jacobian.T, slope)),
         method="exact" if exact else "importance",
-        diagnostics=replace(diagnostics, warnings=_warnings(diagnostics, family, n, share)),
+        ess=ess,
+        oracle_calls=oracle.calls,
+        condition=min(float(np.linalg.cond(hessian)), 1e12),
+        misfit=_misfit(z, people[let_through]),
+        on_edge=on_edge or not np.allclose(projected, outer, rtol=1e-7, atol=0.0),
     )
-
-
-def _warnings(found: Diagnostics, family: Family, n: int, share: float) -> tuple[str, ...]:
-    doubts = {
-        f"the normalising integral rests on {found.ess:,.0f} effective points, fewer than the "
-        f"{n:,} samples: standard errors are larger for it": found.ess < n,
-        "the estimate lies on the edge of the parameter set: the sample falls off more slowly "
-        "than the family allows, or the family is wrong": found.on_edge,
-        "some directions of the parameter are hardly identified by these samples": (
-            found.condition > 1e8
-        ),
-        f"the sample's third moments lie {abs(found.misfit):.0f} standard errors from those of "
-        f"the fitted law: these data are not {family.name}": abs(found.misfit) > MISFIT_LIMIT,
-        f"by this fit only {share:.2%} of everybody is let through: the rest is extrapolation": (
-            share < 0.01
-        ),
-    }
-    return tuple(words for words, doubtful in doubts.items() if doubtful)
 
 
 def _misfit(sample: Array, law: Array) -> float:
@@ -301,8 +278,7 @@ def known_law(family: Family, theta: Array, accepts: Accepts) -> TruncatedFit:
     """
     theta = np.asarray(theta, dtype=float)
     none, share = np.zeros(len(theta)), acceptance(family, theta, accepts)
-    sure = Diagnostics(ess=np.inf, oracle_calls=0, condition=1.0)
-    return TruncatedFit(family, theta, np.diag(none), 0, share, none, "known", sure)
+    return TruncatedFit(family, theta, np.diag(none), 0, share, none, "known")
 
 
 def acceptance(family: Family, theta: Array, accepts: Accepts) -> float:

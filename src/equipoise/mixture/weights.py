@@ -25,7 +25,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtri
 
 from equipoise._arrays import Array
-from equipoise.errors import InvalidInput, require_in_open_unit
+from equipoise.errors import InvalidInput
 from equipoise.levels import exp_event_level
 from equipoise.mixture.truncated import TruncatedFit
 from equipoise.rates import clopper_pearson
@@ -74,12 +74,6 @@ class Weight:
         """Both errors together."""
         return float(np.hypot(self.sampling_error, self.theta_error))
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the interval that holds q with about this probability."""
-        require_in_open_unit("level", level)
-        reach = float(ndtri(0.5 + level / 2.0)) * self.standard_error
-        return max(0.0, self.estimate - reach), min(1.0, self.estimate + reach)
-
 
 def log_ratio(fits: Pair, X: ArrayLike) -> Array:
     """Return ``log E_1(x) - log E_0(x)`` of every row; ``fits`` are those of outcome 0 and 1.
@@ -93,29 +87,7 @@ def log_ratio(fits: Pair, X: ArrayLike) -> Array:
     [-2.0, 0.0, 2.0]
     """
     zero, one = fits
-    if same_base(zero, one):  # h cancels
-        points = one.family.points(X)
-        shift = one.family.log_partition(one.theta) - zero.family.log_partition(zero.theta)
-        return np.asarray(one.family.statistics(points) @ (one.theta - zero.theta) - shift)
     return one.log_density(X) - zero.log_density(X)
-
-
-def map_weight(ratio: Array, prior: float) -> Weight:
-    """Count where outcome 1 is the more likely one, ``prior`` being a rough guess at q.
-
-    Examples
-    --------
-    >>> map_weight(np.array([-3.0, 2.0, 5.0, -0.1]), prior=0.5).estimate
-    0.5
-    """
-    require_in_open_unit("prior", prior)
-    return _counted(int((ratio > -logit(prior)).sum()), len(ratio))
-
-
-def _counted(ones: int, size: int, bias: float = 0.0) -> Weight:
-    share = ones / size
-    error = float(np.sqrt(share * (1.0 - share) / size))
-    return Weight(float(np.clip(share - bias, 0.0, 1.0)), error, 0.0, size)
 
 
 def likelihood_weight(X: ArrayLike, fits: Pair) -> Weight:
@@ -187,14 +159,6 @@ def solve_weight(ratio: Array) -> float:
     if score(low) <= 0.0:
         return low
     return high if score(high) >= 0.0 else float(brentq(score, low, high, xtol=1e-13, rtol=1e-12))
-
-
-def same_base(zero: TruncatedFit, one: TruncatedFit) -> bool:
-    """Say whether two laws are of one family, with the same h and T."""
-    left, right = zero.family, one.family
-    return type(left) is type(right) and all(
-        map(np.array_equal, vars(left).values(), vars(right).values())
-    )
 
 
 # -- before any features are bought ---------------------------------------------------------------
@@ -417,7 +381,9 @@ class FeatureCounts:
     def map_weight(self, bias: float) -> Weight:
         """Return the share for whom outcome 1 is the more likely one, less its bias."""
         self._look()
-        return _counted(self._ones, self.size, bias)
+        share = self._ones / self.size
+        error = float(np.sqrt(share * (1.0 - share) / self.size))
+        return Weight(float(np.clip(share - bias, 0.0, 1.0)), error, 0.0, self.size)
 
     def likelihood_weight(self) -> Weight:
         """Return the maximum likelihood weight, its uncertainty propagated."""

@@ -10,6 +10,7 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.past import Past
 from equipoise.mixture import (
+    Exponential,
     Gaussian,
     HalfSpace,
     MixtureModel,
@@ -66,7 +67,7 @@ def test_the_self_check_of_a_wrong_family_fails() -> None:
     warped = {g: (lambda Z, cut=cut: cut(np.cbrt(Z))) for g, cut in CUTS.items()}
     model = fit_model(X**3, group, outcome, warped, Gaussian("full"))
     assert not model.problems
-    assert any(fit.diagnostics.plainly_wrong for pair in model.fits.values() for fit in pair)
+    assert any(fit.plainly_wrong for pair in model.fits.values() for fit in pair)
     assert any("FAILS" in str(check) for check in free_checks(model, WORLD.past()))
 
 
@@ -168,16 +169,16 @@ def test_assumption_1_is_checked_for_the_constants_that_fits_support() -> None:
     cut = HalfSpace([0.0, 1.0])
     for apart, holds in ((30.0, True), (4.0, False)):
         laws = tuple(known_law(known, known.pack([m, 0.0]), cut) for m in (0.0, apart))
-        check = check_assumptions(MixtureModel({"A": laws}), "A", epsilon=0.1, q=0.3)
-        assert (not check.problems) is holds
-        assert check.constants.alpha == pytest.approx(0.5)
-        assert (check.constants.kappa, check.constants.lam) == pytest.approx((1.0, 4.0))
-        assert check.constants.lipschitz == pytest.approx(apart + 4.0 / check.constants.beta)
-    assert "separation" in str(check)
+        c, problems = check_assumptions(MixtureModel({"A": laws}), "A", epsilon=0.1, q=0.3)
+        assert (not problems) is holds
+        assert c.alpha == pytest.approx(0.5)
+        assert (c.kappa, c.lam) == pytest.approx((1.0, 4.0))
+        assert c.lipschitz == pytest.approx(apart + 4.0 / c.beta)
+    assert "separation: |theta_1 - theta_0| is 1, below" in problems[0]
     # the curvature bounds hold on the balls that beta promises
     family = Gaussian("full")
     full = tuple(known_law(family, family.pack([m, 0.0], 0.5 * np.eye(2)), cut) for m in (0.0, 3.0))
-    c = check_assumptions(MixtureModel({"7": full}), 7, epsilon=0.1, q=0.3).constants
+    c, _ = check_assumptions(MixtureModel({"7": full}), 7, epsilon=0.1, q=0.3)
     rng = np.random.default_rng(0)
     for law in full:
         step = rng.normal(size=len(law.theta))
@@ -188,8 +189,13 @@ def test_assumption_1_is_checked_for_the_constants_that_fits_support() -> None:
         assert values[-1] <= c.lam * 1.1
     counts = Poisson()
     laws = tuple(known_law(counts, np.array([t]), lambda X: X[:, 0] >= 1) for t in (0.0, 2.0))
-    check = check_assumptions(MixtureModel({"A": laws}), "A", epsilon=0.1, q=0.3)
-    assert any("log-concavity is about densities" in line for line in check.problems)
+    _, problems = check_assumptions(MixtureModel({"A": laws}), "A", epsilon=0.1, q=0.3)
+    assert any("log-concavity is about densities" in line for line in problems)
+    # balls that reach theta = 0, which is no law, are halved
+    waits = Exponential()
+    laws = tuple(known_law(waits, np.array([t]), lambda X: X[:, 0] >= 1) for t in (-0.75, -0.25))
+    c, _ = check_assumptions(MixtureModel({"A": laws}), "A", epsilon=0.1, q=0.3)
+    assert c.beta >= 8.0
 
 
 def test_groups_may_be_numbers_and_lists_are_refused_by_name() -> None:

@@ -65,8 +65,8 @@ def test_importance_sampling_agrees_with_the_exact_solution(rate: float) -> None
     assert divergence(exact, fit) <= 5e-4
     assert fit.standard_error == pytest.approx(exact.standard_error, rel=0.05)
     assert fit.acceptance == pytest.approx(exact.acceptance, abs=0.01)
-    assert fit.diagnostics.ess > 10 * len(X)
-    assert not fit.diagnostics.warnings
+    assert fit.ess > 10 * len(X)
+    assert not fit.warnings
 
 
 def test_a_linear_classifier_is_recognised_by_asking_it() -> None:
@@ -145,18 +145,18 @@ def test_the_unit_of_measurement_is_no_matter() -> None:
         other = fit_truncated(unit * X, HalfSpace(cut.normal, unit * cut.offset), Gaussian())
         assert other.mean / unit == pytest.approx(plain.mean, rel=1e-6, abs=1e-6)
         assert other.acceptance == pytest.approx(plain.acceptance, rel=1e-6)
-        assert not other.diagnostics.on_edge
+        assert not other.on_edge
     waits = np.random.default_rng(0).exponential(1e10, 1_000)
     fit = fit_truncated(waits, lambda Z: Z[:, 0] > 0, Exponential())
     assert -1.0 / fit.theta[0] == pytest.approx(waits.mean(), rel=1e-6)
-    assert not fit.diagnostics.on_edge
+    assert not fit.on_edge
 
 
 def test_a_projection_is_noticed_in_any_unit() -> None:
     fit = fit_truncated(
         1e9 * SAMPLE, HalfSpace(CUT.normal, 1e9 * CUT.offset), Gaussian(variances=(1.0, 1e12))
     )
-    assert fit.diagnostics.on_edge
+    assert fit.on_edge
 
 
 def test_features_too_far_away_for_their_digits_are_refused() -> None:
@@ -356,25 +356,25 @@ def test_a_tail_that_no_gaussian_has() -> None:
         (cut, "auto"),
     ):
         fit = fit_truncated(x, accepts, Gaussian(), method=method)
-        assert any("edge of the parameter set" in w for w in fit.diagnostics.warnings)
-        assert fit.diagnostics.on_edge
+        assert any("edge of the parameter set" in w for w in fit.warnings)
+        assert fit.on_edge
 
 
 def test_a_family_that_is_plainly_wrong_is_reported() -> None:
     x = np.random.default_rng(0).random((20_000, 2))
     fit = fit_truncated(x[x[:, 0] > 0.3], lambda X: X[:, 0] > 0.3, Gaussian())
-    assert any("these data are not Gaussian" in w for w in fit.diagnostics.warnings)
+    assert any("these data are not Gaussian" in w for w in fit.warnings)
     uniform = x[x[:, 0] > 0.3, 0]
     right = fit_truncated(uniform, lambda X: X[:, 0] > 0.3, ContinuousBernoulli())
-    assert not right.diagnostics.warnings
+    assert not right.warnings
 
 
 def test_an_estimate_on_the_edge_of_the_parameter_set_is_reported() -> None:
     narrow = Gaussian("full", variances=(1e-6, 1.0))
     fit = fit_truncated(SAMPLE, CUT, narrow)
     assert np.linalg.eigvalsh(fit.covariance)[-1] == pytest.approx(1.0)
-    assert fit.diagnostics.on_edge
-    assert any("edge of the parameter set" in w for w in fit.diagnostics.warnings)
+    assert fit.on_edge
+    assert any("edge of the parameter set" in w for w in fit.warnings)
 
 
 def test_unknown_methods_and_families() -> None:
