@@ -17,7 +17,7 @@ from equipoise.rates import METRICS
 
 PAST_SHARE = 0.2  # of the level of an audit goes to the uncertainty of finite past data
 INTERVAL_SHARE = 0.04  # of the level of an audit goes to the intervals reported beside the verdict
-FALSE_ALARM = 1e-6  # probability that Baseline or RS-Audit refuses a fair sample, in any test
+FALSE_ALARM = 1e-6  # probability that a test of approvals refuses a fair sample
 
 
 def shares_of_audit(past_share: float) -> Mapping[str, tuple[float, float]]:
@@ -149,12 +149,7 @@ def exp_event_level(delta: float, groups: int) -> float:
 
 def approval_level(groups: int) -> float:
     """Return the level of a group's test of approvals: two bounds of its past, one of arrivals."""
-    return FALSE_ALARM / 2.0 / (3.0 * groups)
-
-
-def impossible_rate_level(rates: int) -> float:
-    """Return the probability of refusing one of so many estimated rates that are possible."""
-    return FALSE_ALARM / 2.0 / rates
+    return FALSE_ALARM / (3.0 * groups)
 
 
 def exp_level(question: Question) -> float:

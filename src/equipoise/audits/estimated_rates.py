@@ -12,13 +12,13 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from equipoise._arrays import Array, Flags
+from equipoise._arrays import Array
 from equipoise.audits.base import Audit
 from equipoise.comparison import Compared
 from equipoise.errors import InvalidInput
 from equipoise.finding import Finding, Interval
 from equipoise.history.past import Goal, Past
-from equipoise.levels import impossible_rate_level, tau_event_level
+from equipoise.levels import tau_event_level
 from equipoise.question import Question, Verdict
 from equipoise.rates import METRICS
 
@@ -138,38 +138,6 @@ def checked_tau(tau: object, name: str = "tau") -> int:
     return int(tau)
 
 
-# -- rates that no population has ----------------------------------------------------------------
-
-
-def impossible_rate(ratios: Array, tau: int) -> Flags:
-    """Say which estimated rates no population explains: above 1 by more than chance.
-
-    See :func:`largest_possible_rate`; all rates together refuse a fair sample with probability
-    at most half of :data:`equipoise.levels.FALSE_ALARM`.
-    """
-    level = impossible_rate_level(ratios.shape[-2] * ratios.shape[-1])
-    return np.asarray(ratios > largest_possible_rate(tau, level))
-
-
-def largest_possible_rate(tau: int, level: float) -> float:
-    """Return L with ``P[N/M > L] <= level`` for an estimated rate N/M of any population.
-
-    N and M are the people until the tau-th success, online and past, with chances ``q >= p``. Then
-    ``P[N/M > L] <= (4 L / (L + 1)^2)^tau`` (Chernoff; section 5 of the guarantees has the
-    proof), which is the level at ``L = exp(2 arcosh(level^(-1/(2 tau))))``; infinite where
-    that exceeds what a float holds.
-
-    Examples
-    --------
-    >>> round(largest_possible_rate(1000, 1e-6), 3)
-    1.265
-    """
-    grown = -math.log(level) / (2.0 * tau)
-    if grown > 300.0:
-        return math.inf
-    return math.exp(2.0 * math.acosh(math.exp(grown)))
-
-
 # -- findings from estimated rates -------------------------------------------------------------
 
 
@@ -218,6 +186,8 @@ def inconclusive(audit: Audit, why: str, missing: tuple[str, ...]) -> Finding:
 
 def rate_intervals(ratios: Array, error: float) -> tuple[Array, Array]:
     """Return bounds of the rates when every count N is within ``(1 ± error)`` of its mean.
+
+    No rate exceeds 1, so a lower bound of 1 says that no population explains the counts.
 
     Examples
     --------

@@ -30,7 +30,6 @@ from equipoise.audits.estimated_rates import (
     checked_tau,
     finding_for_free,
     finding_from_rates,
-    impossible_rate,
     inconclusive,
     outcomes_of,
     paper_epsilon,
@@ -142,7 +141,9 @@ class TauAudit(Audit):
             for n in (self._rows, lengths)
         )
         ratios = people / rows
-        if len(impossible := np.argwhere(impossible_rate(ratios, self.tau))):
+        error = paper_epsilon(self.tau, self.question, len(self.cells)) / 12.0
+        low, high = rate_intervals(ratios, error)
+        if len(impossible := np.argwhere(low >= 1.0)):
             i, j = impossible[0]
             rate = RATE_OF_OUTCOME[self._outcomes[i]].replace("_", " ")
             return inconclusive(
@@ -151,10 +152,8 @@ class TauAudit(Audit):
                 "which no population with this past has: people who arrive are not like the past",
                 (FAIR_SAMPLE,),
             )
-        error = paper_epsilon(self.tau, self.question, len(self.cells)) / 12.0
-        ends = rate_intervals(ratios, error)
         return replace(
-            finding_from_rates(self, self.tau / rows, self.tau / people, ratios, *ends),
+            finding_from_rates(self, self.tau / rows, self.tau / people, ratios, low, high),
             guaranteed=self.tau >= paper_tau(self.question, len(self.cells)),
             assumptions=self._assumptions(),
         )

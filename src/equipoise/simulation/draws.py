@@ -22,7 +22,6 @@ from equipoise.audits.catalogue import audit_class
 from equipoise.audits.estimated_rates import (
     checked_tau,
     compare_rates,
-    impossible_rate,
     outcomes_of,
     paper_epsilon,
     paper_tau,
@@ -101,7 +100,7 @@ def draw_tau(setting: Setting) -> Runs | None:
     estimate, lower, upper = compare_rates(ratios, low, high, compare)
     limit = question.gamma + question.epsilon / 2.0
     verdict = np.where(estimate > limit, Verdict.UNFAIR.value, Verdict.FAIR.value)
-    verdict[impossible_rate(ratios, tau).any(axis=(1, 2))] = Verdict.INCONCLUSIVE.value
+    verdict[(low >= 1.0).any(axis=(1, 2))] = Verdict.INCONCLUSIVE.value
     found = {"verdict": verdict, "cost": cost, "labels": labels}
     for name, column in (found | {"estimate": estimate, "lower": lower, "upper": upper}).items():
         runs[name][~dry] = column
