@@ -133,8 +133,7 @@ class ExpAudit(Audit):
         self.branches: dict[str, Branch] = {}
         self.checks = ModelChecks(self.model, history, question.epsilon)
         self._approvals = ApprovalShares(history)
-        self.phase = "coarse"
-        """"coarse", "features" or "fallback"."""
+        self.phase = "coarse"  # then "features", and "fallback" where labels have to decide
         self._phase_begins = 0  # its first ticket
         self._fallback = fallback
         self.label_audit: Audit | None = None

@@ -11,11 +11,11 @@ from equipoise.mixture.gaussian import Gaussian as Gaussian
 from equipoise.mixture.model import MixtureModel as MixtureModel
 from equipoise.mixture.model import PastFeatures as PastFeatures
 from equipoise.mixture.model import SelfCheck as SelfCheck
+from equipoise.mixture.model import check_assumptions as check_assumptions
 from equipoise.mixture.rules import HalfSpace as HalfSpace
 from equipoise.mixture.trunc_est import StructuralConstants as StructuralConstants
 from equipoise.mixture.trunc_est import TruncEstConstants as TruncEstConstants
 from equipoise.mixture.trunc_est import TruncEstResult as TruncEstResult
-from equipoise.mixture.trunc_est import check_assumptions as check_assumptions
 from equipoise.mixture.trunc_est import separation_needed as separation_needed
 from equipoise.mixture.trunc_est import trunc_est as trunc_est
 from equipoise.mixture.trunc_est import trunc_est_constants as trunc_est_constants

@@ -24,7 +24,7 @@ from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
 from equipoise.history.past import Past
 from equipoise.mixture.families import Family
 from equipoise.mixture.rules import Accepts, Bits, LearntRule, apart, learn_rule
-from equipoise.mixture.trunc_est import StructuralConstants, trunc_est
+from equipoise.mixture.trunc_est import StructuralConstants, separation_needed, trunc_est
 from equipoise.mixture.truncated import TruncatedFit, acceptance, fit_truncated, known_law
 from equipoise.mixture.weights import (
     FeatureCounts,
@@ -256,6 +256,59 @@ def _law_inside(rule: LearntRule, fit: Callable[..., TruncatedFit], X: Array) ->
 
 
 # -- whether it is believed ----------------------------------------------------------------------
+
+
+def check_assumptions(
+    model: MixtureModel, group: Hashable, *, epsilon: float, q: float
+) -> tuple[StructuralConstants, tuple[str, ...]]:
+    """Say which constants of Assumption 1 a group's fits support, and whether they are separated.
+
+    Returns the constants, ``alpha`` being the smaller acceptance less two standard errors, and
+    what is not met or not proved of Assumptions 1 and 2, one line each: nothing if both hold.
+
+    Theta is taken as small as may be: balls of radius ``1/beta`` around both estimates, and what
+    is convex around them. The separation condition is mildest with the ``beta`` that is taken: L of
+    the Theta for ``beta = 1``, or more where such balls leave the family. The constants are those
+    of the fits; that the family is right they cannot show.
+
+    Parameters
+    ----------
+    epsilon, q
+        The question's epsilon and the group's rough ``P[Y=1]``, for the separation condition.
+
+    Examples
+    --------
+    >>> from equipoise.mixture import Gaussian, HalfSpace, known_law
+    >>> family, cut = Gaussian([[1.0]]), HalfSpace([1.0])
+    >>> laws = tuple(known_law(family, family.pack([m]), cut) for m in (0.0, 7.0))
+    >>> constants, problems = check_assumptions(MixtureModel({"A": laws}), "A", epsilon=0.1, q=0.3)
+    >>> constants.alpha, constants.beta, constants.lipschitz, problems
+    (0.5, 8.0, 7.125, ())
+    """
+    zero, one = fits = model.of(group)
+    family = zero.family
+    if family != one.family:
+        raise InvalidInput(f"the laws of group {group!r} are of two families; take one")
+    thetas, beta, radius = np.stack([zero.theta, one.theta]), 0.0, 1.0
+    while beta == 0.0:
+        try:
+            beta = max(1.0 / radius, family.curvature(thetas, radius)[2])
+        except InvalidInput:  # such balls leave the family
+            radius /= 2.0
+    kappa, lam, lipschitz = family.curvature(thetas, 1.0 / beta)
+    alpha = min(fit.acceptance - 2.0 * fit.acceptance_error for fit in fits)
+    constants = StructuralConstants(
+        *(min(kappa, 1.0), lam, max(lipschitz, 1.0), max(alpha, 0.0), beta, family.degree)
+    )
+    distance = float(np.linalg.norm(one.theta - zero.theta))
+    needed = separation_needed(constants, epsilon=epsilon, q=q)
+    doubts = {
+        "P[f=1 | Y=y] >= alpha > 0: an acceptance is not known to be above 0": alpha <= 0.0,
+        "log-concavity is about densities: "
+        f"for the {family.name} family TruncEst is not proved": family.discrete,
+        f"separation: |theta_1 - theta_0| is {distance:.3g}, below {needed:.3g}": distance < needed,
+    }
+    return constants, tuple(words for words, doubtful in doubts.items() if doubtful)
 
 
 @dataclass(frozen=True)

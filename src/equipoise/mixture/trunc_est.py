@@ -5,16 +5,14 @@ take the candidate that the majority agrees on. :func:`trunc_est` is that to the
 sample a step, one accepted draw a step, a ball around the start, one of the candidates returned.
 The theorem's step counts (:func:`trunc_est_constants`) prove that the method is polynomial and are
 numbers with dozens to thousands of digits, so counts of one's own can be given. To fit,
-:func:`equipoise.mixture.fit_truncated` minimises the same likelihood exactly. Which constants of
-the theorem's Assumption 1 such fits support :func:`check_assumptions` says.
+:func:`equipoise.mixture.fit_truncated` minimises the same likelihood exactly, and
+:func:`equipoise.mixture.check_assumptions` says which of the theorem's constants such fits support.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,9 +28,6 @@ from equipoise.errors import (
 )
 from equipoise.mixture.families import Family
 from equipoise.mixture.rules import Accepts, Oracle
-
-if TYPE_CHECKING:
-    from equipoise.mixture.model import MixtureModel
 
 ORACLE_LIMIT = 16_000_000
 _LOG_10 = math.log(10.0)
@@ -311,56 +306,3 @@ def separation_needed(constants: StructuralConstants, *, epsilon: float, q: floa
         8.0 * constants.kappa * beta**2
     )
     return math.sqrt(factor * math.log(10.0 * large / (small * epsilon)))
-
-
-def check_assumptions(
-    model: MixtureModel, group: Hashable, *, epsilon: float, q: float
-) -> tuple[StructuralConstants, tuple[str, ...]]:
-    """Say which constants of Assumption 1 a group's fits support, and whether they are separated.
-
-    Returns the constants, ``alpha`` being the smaller acceptance less two standard errors, and
-    what is not met or not proved of Assumptions 1 and 2, one line each: nothing if both hold.
-
-    Theta is taken as small as may be: balls of radius ``1/beta`` around both estimates, and what
-    is convex around them. The separation condition is mildest with the ``beta`` that is taken: L of
-    the Theta for ``beta = 1``, or more where such balls leave the family. The constants are those
-    of the fits; that the family is right they cannot show.
-
-    Parameters
-    ----------
-    epsilon, q
-        The question's epsilon and the group's rough ``P[Y=1]``, for the separation condition.
-
-    Examples
-    --------
-    >>> from equipoise.mixture import Gaussian, HalfSpace, MixtureModel, known_law
-    >>> family, cut = Gaussian([[1.0]]), HalfSpace([1.0])
-    >>> laws = tuple(known_law(family, family.pack([m]), cut) for m in (0.0, 7.0))
-    >>> constants, problems = check_assumptions(MixtureModel({"A": laws}), "A", epsilon=0.1, q=0.3)
-    >>> constants.alpha, constants.beta, constants.lipschitz, problems
-    (0.5, 8.0, 7.125, ())
-    """
-    zero, one = fits = model.of(group)
-    family = zero.family
-    if family != one.family:
-        raise InvalidInput(f"the laws of group {group!r} are of two families; take one")
-    thetas, beta, radius = np.stack([zero.theta, one.theta]), 0.0, 1.0
-    while beta == 0.0:
-        try:
-            beta = max(1.0 / radius, family.curvature(thetas, radius)[2])
-        except InvalidInput:  # such balls leave the family
-            radius /= 2.0
-    kappa, lam, lipschitz = family.curvature(thetas, 1.0 / beta)
-    alpha = min(fit.acceptance - 2.0 * fit.acceptance_error for fit in fits)
-    constants = StructuralConstants(
-        *(min(kappa, 1.0), lam, max(lipschitz, 1.0), max(alpha, 0.0), beta, family.degree)
-    )
-    distance = float(np.linalg.norm(one.theta - zero.theta))
-    needed = separation_needed(constants, epsilon=epsilon, q=q)
-    doubts = {
-        "P[f=1 | Y=y] >= alpha > 0: an acceptance is not known to be above 0": alpha <= 0.0,
-        "log-concavity is about densities: "
-        f"for the {family.name} family TruncEst is not proved": family.discrete,
-        f"separation: |theta_1 - theta_0| is {distance:.3g}, below {needed:.3g}": distance < needed,
-    }
-    return constants, tuple(words for words, doubtful in doubts.items() if doubtful)
