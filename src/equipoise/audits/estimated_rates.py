@@ -128,8 +128,9 @@ def rows_missing(
     return (*list(lines.values())[:MOST_NAMED], *last)
 
 
-def checked_tau(tau: object, name: str = "tau") -> int:
-    """Return tau if it is a whole number of at least 1 that a float holds exactly."""
+def checked_tau(given: object, default: int, name: str = "tau") -> int:
+    """Return a count that is a whole number of at least 1 and that a float holds exactly."""
+    tau = default if given is None else given
     if isinstance(tau, bool) or not isinstance(tau, int | np.integer) or not 1 <= tau < 2**53:
         shown = "a larger one" if isinstance(tau, int) and tau > 1 else repr(tau)
         raise InvalidInput(

@@ -126,10 +126,9 @@ class ExpAudit(Audit):
             question, delta=level, delta_wrong_fair=None, delta_wrong_unfair=None
         )
         self._own_tau = tau
-        self.tau = self.constants.tau if tau is None else checked_tau(tau)
-        own = self.constants.coarse_tau if coarse_tau is None else coarse_tau
-        self.coarse_tau = checked_tau(own, "coarse_tau")
-        self.feature_cap = None if features is None else checked_tau(features, "features")
+        self.tau = checked_tau(tau, self.constants.tau)
+        self.coarse_tau = checked_tau(coarse_tau, self.constants.coarse_tau, "coarse_tau")
+        self.feature_cap = checked_tau(features, 2**53 - 1, "features")  # left out: no cap
         self.branches: dict[str, Branch] = {}
         self.checks = ModelChecks(self.model, history, question.epsilon)
         self._approvals = ApprovalShares(history)
@@ -311,8 +310,7 @@ class ExpAudit(Audit):
             parts = self._people.get(group)
             people = Labelled(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
             branch = choose_branch(fits, coarse, self.constants, weights=weights, labelled=people)
-            if self.feature_cap is not None:
-                branch = replace(branch, features=min(branch.features, self.feature_cap))
+            branch = replace(branch, features=min(branch.features, self.feature_cap))
             self.branches[group] = branch
             self.counts[group] = FeatureCounts(fits, one / zero)
             if branch.way == "fallback":

@@ -76,7 +76,7 @@ class TauAudit(Audit):
     ) -> None:
         self._outcomes = outcomes_of(question)
         super().__init__(history, question, costs, budget=budget)
-        self.tau = paper_tau(question, len(self.cells)) if tau is None else checked_tau(tau)
+        self.tau = checked_tau(tau, paper_tau(question, len(self.cells)))
         require_kind("reuse_labels", reuse_labels, bool, "true or false")
         self.reuse_labels = reuse_labels
         compared = {self.cells.groups[at] for at in question.compared(self.cells).groups}

@@ -62,9 +62,8 @@ def draw_tau(setting: Setting) -> Runs | None:
         return None
     assert issubclass(setting.audit, TauAudit)
     groups, rng = range(len(world.cells)), np.random.default_rng(setting.seed)
-    given, reuse = setting.options.get("tau"), setting.options.get("reuse_labels", False)
-    require_kind("reuse_labels", reuse, bool, "true or false")
-    tau = paper_tau(question, len(groups)) if given is None else checked_tau(given)
+    require_kind("reuse_labels", setting.options.get("reuse_labels", False), bool, "true or false")
+    tau = checked_tau(setting.options.get("tau"), paper_tau(question, len(groups)))
     blocks = [[a] for a in groups] if setting.audit.within_group else [[*groups]]  # of one stream
     joint = world.joint
     # Approved with outcome 0, with 1, and denied of every group: shares, or counts of finite pasts.
