@@ -355,8 +355,8 @@ class FeatureCounts:
 
     def __init__(self, fits: Pair, odds: float) -> None:
         self.fits, self.odds, self.size, self._ones = fits, odds, 0, 0
+        self.some = np.empty((0, fits[0].family.dimension(fits[0].theta)))  # the first people
         self._ratios: list[Array] = []
-        self._some: list[Array] = []
         self._new: list[Array] = []  # not looked at yet: many at once are faster
 
     def add(self, X: Array) -> None:
@@ -371,12 +371,6 @@ class FeatureCounts:
         """Take in people of whom only the MAP oracle's verdicts are known."""
         self.size += size
         self._ones += ones
-
-    @property
-    def some(self) -> Array:
-        """The features of the first people."""
-        self._look()
-        return np.concatenate(self._some)
 
     def map_weight(self, bias: float) -> Weight:
         """Return the share for whom outcome 1 is the more likely one, less its bias."""
@@ -396,5 +390,5 @@ class FeatureCounts:
             ratio = log_ratio(self.fits, points)
             self._ones += int((ratio > -np.log(self.odds)).sum())
             self._ratios.append(ratio)
-            self._some.append(points[: max(SUBSAMPLE - sum(map(len, self._some)), 0)])
+            self.some = np.concatenate([self.some, points[:SUBSAMPLE]])[:SUBSAMPLE]
             self._new = []
