@@ -315,26 +315,18 @@ def check_assumptions(
 class SelfCheck:
     """Whether quantities that the model makes equal are equal: ``residual`` should be 0.
 
-    A residual passes within chance (a false alarm has probability ``level``), or if it is too
-    small to matter (``slack``).
+    It ``passed`` if the residual is within chance, or too small to matter.
 
     Examples
     --------
-    >>> print(SelfCheck("shares add up to 1", 0.03, 0.01, slack=0.0, level=0.05))
+    >>> print(SelfCheck("shares add up to 1", 0.03, 0.01, passed=False))
     shares add up to 1: off by +0.0300 ± 0.0100, FAILS
     """
 
     what: str
     residual: float
     standard_error: float
-    slack: float
-    level: float
-
-    @property
-    def passed(self) -> bool:
-        """Whether the residual is within chance or slack."""
-        reach = float(ndtri(1.0 - self.level / 2.0)) * self.standard_error
-        return abs(self.residual) <= reach + self.slack
+    passed: bool
 
     def __str__(self) -> str:
         word = "holds" if self.passed else "FAILS"
@@ -363,9 +355,8 @@ class ModelChecks:
     made: list[SelfCheck] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        # per group one free check, one on the labelled people, four on features
-        self._level = FALSE_ALARM / (6 * len(self.history.cells))
-        self._z = float(ndtri(1.0 - self._level / 2.0))
+        # per group one free check, one on the labelled people, four on features: two-sided
+        self._z = float(ndtri(1.0 - FALSE_ALARM / (12 * len(self.history.cells))))
 
     @property
     def broken(self) -> str | None:
@@ -452,4 +443,5 @@ class ModelChecks:
             self._add(what, float(np.log(here / counted)), error)
 
     def _add(self, what: str, residual: float, error: float, part: float = 12.0) -> None:
-        self.made.append(SelfCheck(what, residual, error, self.epsilon / part, self._level))
+        passed = abs(residual) <= self._z * error + self.epsilon / part
+        self.made.append(SelfCheck(what, residual, error, passed))
