@@ -97,7 +97,7 @@ def test_the_paper_s_audits_in_a_line_each_at_the_usual_case() -> None:
     usual = CellWorld(WORLD.cells, as_often(WORLD.cells))
     assert made.others[0].price == expectation("rs", usual, QUESTION, COSTS)
     assert [other.possible for other in made.others] == [True, True, False]
-    assert "features of past approved people" in made.others[2].missing[0]
+    assert "features of past people" in made.others[2].missing[0]
     assert f"rs: {made.others[0].price}" in str(made)
     short = {other.audit: other for other in plan(WORLD.past(2_000), QUESTION, COSTS).others}
     assert all("more past rows" in short[name].missing[0] for name in ("rs", "baseline"))
