@@ -34,8 +34,8 @@ def plan(
     costs: Costs,
     fail_on: frozenset[Verdict],
     denied_rate: list[str] | None = DENIED_RATE,
-    trial_runs: int | None = option(
-        None,
+    trial_runs: int = option(
+        0,
         "Run the audit itself so many times in every case, for sharper figures; how long that "
         "takes is said first.",
     ),
@@ -49,7 +49,7 @@ def plan(
     from equipoise.planning.make_plan import say_how_long
 
     rates = denied_rates(denied_rate)
-    if trial_runs is not None:
+    if trial_runs > 0:
         typer.echo(say_how_long(history, question, costs, trial_runs, rates), err=True)
     with bar("trial runs") as progress:
         made = make_plan(

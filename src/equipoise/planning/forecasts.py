@@ -30,6 +30,8 @@ from equipoise.rates import METRICS, Curve, gap
 
 RATIOS = (0.1, 0.2, 0.4, 0.6, 0.8)
 USUAL = 0.4  # the ratio that single numbers are quoted for, and from which others are searched
+ACCEPTED = "the denied succeed as often as those accepted at random"
+PRIOR = 10  # labels that the usual case counts for
 BESIDE = 0.02  # so many epsilons beside the grey zone
 
 
@@ -83,9 +85,29 @@ def as_often(cells: Cells, ratio: float = USUAL) -> dict[str, float]:
     }
 
 
+def as_seen(cells: Cells, seen: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Return each group's r by the good and bad outcomes that were seen of its denied.
+
+    The usual case counts like ten of them: a few outcomes say little.
+
+    Examples
+    --------
+    >>> from equipoise.cells import GroupCells
+    >>> cells = Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(30, 10, 60)})
+    >>> as_seen(cells, {"A": (1, 0), "B": (500, 490)})
+    {'A': 0.36363636363636365, 'B': 0.503}
+    """
+    found = {}
+    for group, usual in as_often(cells).items():
+        good, bad = seen.get(group, (0.0, 0.0))
+        found[group] = (good + PRIOR * usual) / (good + bad + PRIOR)
+    return found
+
+
 def usual_case(cases: tuple[Scenario, ...]) -> Scenario:
     """Return the case that single numbers are quoted for."""
-    return next((case for case in cases if f"{USUAL:.0%}" in case.name), cases[0])
+    likely = (case for case in cases if case.name == ACCEPTED or f"{USUAL:.0%}" in case.name)
+    return next(likely, cases[0])
 
 
 def scenarios(
@@ -135,7 +157,11 @@ def scenarios(
     if known.keys() == cells.keys():
         found = {"the denied succeed as you say": succeed(USUAL)}
     else:
-        found = {
+        accepts = {group: c.random_accepts[:2] for group, c in cells.items() if c.random_accepts}
+        found = {}
+        if not known and any(map(sum, accepts.values())):
+            found[ACCEPTED] = np.array([*as_seen(cells, accepts).values()])
+        found |= {
             f"the denied succeed {ratio:.0%} as often as the approved": succeed(ratio)
             for ratio in RATIOS
         }

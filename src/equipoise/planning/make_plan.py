@@ -28,6 +28,7 @@ from equipoise.free_check import Check, check
 from equipoise.history.history import as_past
 from equipoise.history.past import Past
 from equipoise.planning.forecasts import (
+    ACCEPTED,
     DECIDED,
     LEVELS,
     Forecast,
@@ -177,7 +178,7 @@ def plan(
     costs: Costs | None = None,
     *,
     denied_rate: Mapping[str, float] | None = None,
-    trial_runs: int | None = None,
+    trial_runs: int = 0,
     n_jobs: int | None = None,
     progress: Progress = silent,
     **reading: object,
@@ -220,7 +221,7 @@ def plan(
     costs = Costs() if costs is None else costs
     require_asked(question, costs)
     require_n_jobs(n_jobs)
-    require_whole("trial_runs", trial_runs)
+    require_whole("trial_runs", trial_runs, least=0)
     free = check(history, question)
     cases: tuple[Forecast, ...] = ()
     usual = as_often(history.cells)
@@ -236,7 +237,8 @@ def plan(
         "gamma = 0 calls fair only what is exactly equal; a small tolerance is usually meant, and "
         "cheaper to decide": question.gamma == 0.0,
     }
-    recommended, advice = _advise(free, cases)
+    seen = [one for one in cases if one.scenario.name == ACCEPTED]
+    recommended, advice = _advise(free, seen or cases)
     return Plan(
         question=question,
         costs=costs,

@@ -20,7 +20,7 @@ from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.settings import Settings
 from equipoise.ledger.state import EvidencePoint
 from equipoise.planning import Forecast, Plan, plan
-from equipoise.planning.forecasts import as_often
+from equipoise.planning.forecasts import as_seen
 from equipoise.planning.make_plan import paper_prices
 from equipoise.question import Costs
 from equipoise.report.selection import SelectionRow, selection_table
@@ -105,7 +105,7 @@ class Report(JsonValue):
         selection, four_fifths = selection_table(settings.past, settings.question)
         shares = live.good_shares()
         cells = settings.past.cells
-        r = _denied_rate(cells, shares)
+        r = _denied_rate(cells, status, shares)
         prices = paper_prices(cells, settings.question, settings.costs, r)
         return cls(
             name=settings.name,
@@ -153,22 +153,27 @@ def _wider(one: Interval, other: Interval) -> Interval:
     return replace(one, lower=lower, upper=upper)
 
 
-def plan_of(live: LiveAudit, *, trial_runs: int | None = None) -> Plan:
+def plan_of(live: LiveAudit, *, trial_runs: int = 0) -> Plan:
     """Plan an audit like this one, from its first request, with what it learnt of the denied.
 
-    One case: they succeed as often as observed; in groups without outcomes, as in the usual case
-    of a plan. It is no forecast from here: an audit may have spent more than its plan says.
+    One case: they succeed as often as observed, where the usual case of a plan counts like ten
+    labels. It is no forecast from here: an audit may have spent more than its plan says.
     """
     settings = live.settings
-    r = _denied_rate(settings.past.cells, live.good_shares())
+    r = _denied_rate(settings.past.cells, live.status(), live.good_shares())
     return plan(
         settings.past, settings.question, settings.costs, denied_rate=r, trial_runs=trial_runs
     )
 
 
-def _denied_rate(cells: Cells, shares: Mapping[str, Interval]) -> dict[str, float]:
-    learnt = {group: one.estimate for group, one in shares.items() if one.estimate is not None}
-    return as_often(cells) | learnt
+def _denied_rate(cells: Cells, status: Status, shares: Mapping[str, Interval]) -> dict[str, float]:
+    """Return each group's r by what was told of it, and by the past's random accepts."""
+    seen = {}
+    for group, own in status.groups.items():
+        good, bad, _ = cells[group].random_accepts or (0.0, 0.0, 0.0)
+        told, share = own.positive + own.negative, shares[group].estimate or 0.0
+        seen[group] = good + told * share, bad + told * (1.0 - share)
+    return as_seen(cells, seen)
 
 
 def forecast_of(live: LiveAudit, status: Status) -> Forecast | None:

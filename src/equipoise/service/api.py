@@ -278,7 +278,7 @@ def plan(
     It may have spent more than its plan says; the status tells. Trial runs take seconds to minutes.
     """
     with context.audits.long_work() if trial_runs else nullcontext():
-        return JSONResponse(plan_of(context.reader, trial_runs=trial_runs or None).to_dict())
+        return JSONResponse(plan_of(context.reader, trial_runs=trial_runs).to_dict())
 
 
 # -- proof ----------------------------------------------------------------------------------------

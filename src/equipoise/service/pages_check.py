@@ -169,7 +169,7 @@ def _answers(
     gamma, epsilon, delta = (form.number(name, 0.05) for name in ("gamma", "epsilon", "delta"))
     question = Question(form.word("metric", "equalized_odds"), gamma, epsilon, delta)
     costs = Costs(form.number("feature", 0.0), form.number("label", 1.0))
-    ratio, runs = form.number("ratio", USUAL), TRIAL_RUNS if form.word("trial_runs") else None
+    ratio, runs = form.number("ratio", USUAL), TRIAL_RUNS if form.word("trial_runs") else 0
     require_in_unit("ratio", ratio)
     past, r = History.from_cells(cells), as_often(cells, ratio)
     with audits.long_work() if runs else nullcontext():

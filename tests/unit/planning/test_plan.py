@@ -106,6 +106,32 @@ def test_the_paper_s_audits_in_a_line_each_at_the_usual_case() -> None:
     assert plan(WORLD.past(), Question("accuracy_parity"), COSTS).others == ()
 
 
+def test_random_accepts_say_which_case_to_expect() -> None:
+    """The recommendation is about what they show, not about the cheapest case there might be."""
+    accepts = {"A": (24, 56, 3), "B": (24, 56, 0)}
+    cells = Cells(
+        {
+            "A": GroupCells(6_000, 1_500, 7_500, random_accepts=accepts["A"]),
+            "B": GroupCells(2_500, 1_000, 6_500, random_accepts=accepts["B"]),
+        }
+    )
+    made = plan(History.from_cells(cells), Question("equal_opportunity", gamma=0.05, epsilon=0.1))
+    first = made.cases[0]
+    assert "accepted at random" in first.scenario.name
+    for group, (good, bad, _) in accepts.items():
+        usual = as_often(cells)[group]
+        assert first.scenario.r[group] == pytest.approx((good + 10 * usual) / (good + bad + 10))
+    assert f"about {first.median:,.4g}" in made.advice
+    assert min(seen.median or np.inf for seen in made.cases) < (first.median or 0.0)
+    assert made.others[0].price == expectation(
+        made.others[0].audit, CellWorld(cells, first.scenario.r), made.question, made.costs
+    )
+
+
+def test_no_trial_runs_may_be_said_as_0() -> None:
+    assert plan(SMALL, Question(), trial_runs=0) == plan(SMALL, Question())
+
+
 def test_gamma_zero_is_remarked_on() -> None:
     assert "gamma = 0" in plan(WORLD.past(), Question(gamma=0.0), COSTS).notes[0]
     assert plan(WORLD.past(), QUESTION, COSTS).notes == ()

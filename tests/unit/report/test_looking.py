@@ -7,6 +7,7 @@ import pytest
 
 from equipoise import Assist, Costs, History, LiveAudit, Question, Want
 from equipoise.bounds import expectation
+from equipoise.planning.forecasts import as_often
 from equipoise.report import Report, to_html
 from equipoise.report.content import plan_of
 from equipoise.service.audits import Snapshot
@@ -71,8 +72,15 @@ def test_estimates_are_the_observations_means_not_shares_of_those_asked(
     assert report.sensitivity.lower - 0.01 < likely < report.sensitivity.upper + 0.01
     wrong = abs(true_positive_rate(raw["A"]) - true_positive_rate(raw["B"]))
     assert report.sensitivity.upper < wrong
-    assert plan_of(live).cases[0].scenario.r == shares
-    world = CellWorld(live.settings.past.cells, shares)
+    seen = {
+        group: ((own.positive + own.negative) * shares[group] + 10 * usual)
+        / (own.positive + own.negative + 10)
+        for (group, own), usual in zip(
+            report.status.groups.items(), as_often(live.settings.past.cells).values(), strict=True
+        )
+    }
+    assert plan_of(live).cases[0].scenario.r == pytest.approx(seen)
+    world = CellWorld(live.settings.past.cells, plan_of(live).cases[0].scenario.r)
     assert (
         report.published["RS-Audit"].cost == expectation("rs", world, QUESTION, report.costs).cost
     )
