@@ -10,7 +10,7 @@ from importlib import import_module
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from equipoise.errors import MissingExtra, UnknownName
+from equipoise.errors import InvalidInput, MissingExtra, UnknownName
 
 if TYPE_CHECKING:
     import pandas
@@ -130,6 +130,9 @@ class Shown:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the result with matplotlib, in ``ax`` if it is given; return the axes."""
+        if type(self)._draw is Shown._draw:
+            kind = type(self).__name__
+            raise InvalidInput(f"a {kind} has no picture; draw what you need of its to_frame()")
         with styled():
             if ax is None:
                 from matplotlib import pyplot

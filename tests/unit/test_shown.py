@@ -10,7 +10,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.display import Shown
-from equipoise.errors import UnknownName
+from equipoise.errors import InvalidInput, UnknownName
 from equipoise.finding import Finding
 from equipoise.simulation import Simulation
 from tests.support.simulated import simulate_live
@@ -24,6 +24,7 @@ QUESTION = eq.Question("equal_opportunity", gamma=0.1, epsilon=0.2)
 
 
 NAMES = ("Finding", "Check", "Plan", "Simulation", "Status", "History")
+DRAWN = ("Finding", "Check", "Plan", "Status", "History")
 
 
 @cache
@@ -73,7 +74,7 @@ def test_it_shows_itself_in_a_notebook(name: str) -> None:
         assert "<A>" in page.text
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DRAWN)
 def test_it_draws_itself_where_it_is_told(name: str) -> None:
     from matplotlib import pyplot
 
@@ -83,6 +84,15 @@ def test_it_draws_itself_where_it_is_told(name: str) -> None:
     assert results()[name].plot(own) is own
     figure.canvas.draw()
     pyplot.close("all")
+
+
+@pytest.mark.parametrize("name", sorted({*NAMES} - {*DRAWN}))
+def test_what_has_no_picture_says_so(name: str) -> None:
+    from matplotlib import pyplot
+
+    with pytest.raises(InvalidInput, match=f"a {name} has no picture; draw what you need of its"):
+        results()[name].plot()
+    assert not pyplot.get_fignums(), "no empty figure is left behind"
 
 
 @pytest.mark.parametrize("name", NAMES)

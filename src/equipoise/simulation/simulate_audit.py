@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -24,9 +24,6 @@ from equipoise.rates import clopper_pearson
 from equipoise.simulation.drive import Delay, Denied, require_prices_paid, run, run_in_blocks
 from equipoise.worlds import World
 from equipoise.worlds.world import require_world
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -309,19 +306,6 @@ class Simulation(JsonValue, Shown):
 
     def _table(self) -> Sequence[Row]:
         return ()  # a notebook shows the summary
-
-    def _draw(self, ax: Axes) -> None:
-        from equipoise.display import BLUE, INK
-
-        ax.hist(self.cost, bins=min(40, max(8, len(self) // 5)), color=BLUE, alpha=0.75)
-        mean = float(self.cost.mean())
-        ax.axvline(mean, color=INK, ls="--", label=f"mean {mean:,.4g}")
-        ax.set_xlabel("cost of a run")
-        ax.set_ylabel("runs")
-        ax.set_title(
-            f"{self.audit}: {len(self):,} runs, {int(self.wrong.sum()):,} wrong", loc="left"
-        )
-        ax.legend()
 
 
 @dataclass(frozen=True)
