@@ -31,17 +31,7 @@ NEVER = 1e-9  # a gate that nothing passes: the uniform audit, which pays the sa
 HELP = Assist()
 FEW = 20  # runs, for a standard error to be divided by
 HEADER = (
-    *(
-        "case",
-        "runs",
-        "uniform",
-        "assisted",
-        "ratio",
-        "±",
-        "bound",
-        "labels",
-        "people looked at per label",
-    ),
+    *("case", "runs", "uniform", "assisted", "ratio", "±", "labels", "people looked at per label"),
     *("wrong, uniform", "wrong, assisted", "inconclusive", "bias, in standard errors"),
 )
 
@@ -63,16 +53,6 @@ class Case:
         prices = b"" if world.price is None else world.price.tobytes()
         columns = (world.group, world.decision, world.outcome)
         return hash((self.question, self.past, prices, *(c.tobytes() for c in columns)))
-
-    @property
-    def bound(self) -> float:
-        """The assisted lower bound over that of an audit that asks everybody it looks at."""
-        everybody = replace(self.assist, people_per_label=1.0)
-        helped, uniform = (
-            eq.lower_bound(self.world, self.question, eq.Costs(), assist=assist)
-            for assist in (self.assist, everybody)
-        )
-        return helped / uniform
 
 
 def pairs(
@@ -98,13 +78,12 @@ def pairs(
     runs = collect(options, list(cases), one)
     out = table("", *HEADER)
     for point in cases:
-        case = made.setdefault(point, cases[point]())
-        out.add_row(*_cells(point, case, runs[point]))
+        out.add_row(*_cells(point, runs[point]))
     write_section(options.output, options.name, title, f"{made_by(options, runs)} {words}", [out])
     return out
 
 
-def _cells(point: str, case: Case, runs: Sequence[Run]) -> list[str]:
+def _cells(point: str, runs: Sequence[Run]) -> list[str]:
     """Return a row: costs, their ratio, and the price in calendar time."""
     helped, uniform = (np.array([r[f"{n} cost"] for r in runs]) for n in ("helped", "uniform"))
     ratio = helped.mean() / uniform.mean()
@@ -116,7 +95,6 @@ def _cells(point: str, case: Case, runs: Sequence[Run]) -> list[str]:
         f"{helped.mean():,.0f}",
         f"{ratio:.2f}",
         f"{apart / uniform.mean() / np.sqrt(len(runs)):.2f}",
-        f"{case.bound:.2f}",
         f"{mean(runs, 'helped labels'):,.0f}",
         f"{mean(runs, 'helped looks') / mean(runs, 'helped labels'):.1f}",
         *(f"{mean(runs, f'{name} wrong') * len(runs):.0f}" for name in ("uniform", "helped")),

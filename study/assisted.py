@@ -53,9 +53,8 @@ CASES: dict[str, Callable[[], Case]] = {
 WORDS = (
     "The adaptive audit with `assist=Assist()` against the same audit without help, c_feat = 0, "
     "c_lab = 1, delta = 0.05. *Ratio* is mean cost over mean cost with its standard error, "
-    "*bound* what it could be if the score's rates were known and differences small "
-    "([C* with help](../understand/guarantees.md)), *labels* what the assisted audit asks for. On "
-    "tables the score is the decision-maker's own, and the question the hardest of a fixed list; "
+    "*labels* what the assisted audit asks for. On tables the score is the decision-maker's own, "
+    "and the question the hardest of a fixed list; "
     "synthetic scores are normal with the given area under the curve, and the one that turns to "
     "noise does so unannounced. Nothing is refitted. *Bias*: observations less what they should be "
     "on average, summed up to the end."

@@ -1,6 +1,6 @@
 """What audits cost: the least possible, the paper's theorems, and exact expectations."""
 
-from equipoise.bounds.optimal import LowerBound, lower_bound, most_efficient
+from equipoise.bounds.optimal import LowerBound, lower_bound
 from equipoise.bounds.theorems import Price, expectation, family_bound, upper_bound
 
 __all__ = [
@@ -9,6 +9,5 @@ __all__ = [
     "expectation",
     "family_bound",
     "lower_bound",
-    "most_efficient",
     "upper_bound",
 ]

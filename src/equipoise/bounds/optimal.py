@@ -1,37 +1,61 @@
-"""C*: the least that any audit can cost on average, and what scores and prices can save of it.
+"""C*: the least that any audit can cost on average, by a certified maximin.
 
-With scores and prices, what is least is the price of information: the cheapest chances of asking,
-were all rates known. A person whose score is read counts as ``r (1-r) / V`` labels, where
-``V = Var r(X) + E[r(X) (1-r(X)) / pi(X)]`` is the least variance of an unbiased observation of r
-when X is seen and the label asked for with chance pi (Hahn, 1998: the efficiency bound), and costs
-``c_feat + E[pi(X) c(X)]``, c(X) being what a label costs on average. The product is least on the
-edge of what V and cost can be together, where ``pi = sqrt(mu r(1-r) / (c - nu))``, at most 1;
-nu > 0 where people per label are limited.
+The alternatives are the worlds that an audit must tell from the true one. Write ``lam_a`` for a
+possible value of group a's unknown ``r_a = P[Y=1 | f=0, a]``. Both wrong answers are unions of
+boxes that slide along one or two levels:
+
+- UNFAIR: for some rate, groups a, b and level t, ``rate_b <= t`` and ``rate_a`` is ``gap`` above t;
+- FAIR: for some levels, one per rate, every group's rate lies between level and ``gap`` above it
+  (against a reference, whose rate is the level, within ``gap`` of it).
+
+When a level ranges over a cell, the box with its ends moved outwards holds all boxes of the cell,
+so what is cheapest in it bounds the cell from below; at a single level the box is exact.
+
+``D(w) = inf over alternatives of sum_a w_a kl(r_a, lam_a)`` is concave in the labels ``w_a`` that a
+unit of cost buys, being a minimum of linear functions. Its maximum is enclosed from both sides:
+
+- above by finitely many alternatives found so far: a linear program whose dual is a mixture of
+  them, and any mixture bounds D;
+- below by cells that cover all alternatives, each bounded by the outer box of its cell.
+
+Cells that may still lie below the program's value are halved, and the alternatives in their middles
+join the program, until both sides agree.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from itertools import product
+from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.special import rel_entr
 
-from equipoise._arrays import Array, Ints
-from equipoise.assist import Assist
-from equipoise.bounds.maximin import Maximin, fair_set, maximin, unfair_set
-from equipoise.errors import InvalidInput, require_kind
+from equipoise._arrays import Array, Flags, Ints
+from equipoise.comparison import Block, Compared, GapScale
+from equipoise.errors import EquipoiseError
 from equipoise.question import Costs, Question, Verdict, require_asked
-from equipoise.rates import METRICS, Curve
+from equipoise.rates import METRICS, Band, Curve
 from equipoise.worlds import TableWorld, World
 from equipoise.worlds.world import require_world
 
-STRATA = 20  # of the score, and so many of the price at most
-PRICES = 5
-PEOPLE = 200  # in a stratum, at least
-_SPAN = 25.0  # of log mu, either way from where chances are about 1
-_STEPS = 100
+GroupCurves = tuple[Curve, bool]
+"""One rate of all groups, each a curve in its own unknown (curves of arrays); whether it falls."""
+Cover = NDArray[np.void]
+"""Cells: the ``piece`` each belongs to, the least (``low``) and largest (``high``) levels in it."""
+
+TOLERANCE = 1e-3  # relative distance of the two sides
+_FLOOR = 1e-4  # of the budget, shared by all groups, so that an infinite kl is never times 0
+_RESOLUTION = 1e-8  # levels closer than this are one; what gamma = 0 means in floating point
+_BATCH = 2048  # cells halved at a time
+_LIMIT = 1_000_000  # cells in memory; beyond it the two sides are returned as they stand
+_CUTS = 24  # alternatives that join the linear program at a time
+_SLACK = 1e-5  # relative distance of the program's two sides
+_NOTHING = 1e-13  # of the largest information: nearer worlds count as ones that nothing tells apart
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,8 +71,6 @@ class LowerBound(float):
     labels
         Expected labels per group at the optimum; 0 for a group whose labels cost nothing, which
         is taken as known.
-    shares
-        Each group's share of the labels.
     budget
         Each group's share of the cost.
     certificate
@@ -57,8 +79,6 @@ class LowerBound(float):
     reference
         True in the grey zone (the gap is above gamma and at most gamma + epsilon), where both
         answers are right and the value is an asymptotic reference, not a bound.
-    people_per_label
-        People whose score is read per label, per group, in an audit with scores; empty otherwise.
 
     Examples
     --------
@@ -72,11 +92,9 @@ class LowerBound(float):
     cost: float
     verdict: Verdict
     labels: Mapping[str, float] = field(default_factory=dict)
-    shares: Mapping[str, float] = field(default_factory=dict)
     budget: Mapping[str, float] = field(default_factory=dict)
     certificate: float = 0.0
     reference: bool = False
-    people_per_label: Mapping[str, float] = field(default_factory=dict)
 
     def __new__(cls, cost: float, *_: object, **__: object) -> Self:  # noqa: D102
         return super().__new__(cls, cost)
@@ -86,11 +104,8 @@ class LowerBound(float):
             return (
                 f"{self.verdict} is out of reach: worlds as near as you like are not {self.verdict}"
             )
-        kind = "at least"
-        if self.reference:
-            kind = "as an asymptotic reference (both answers are right)"
-        elif self.people_per_label:
-            kind = "with help, for small differences, at least"
+        reference = "as an asymptotic reference (both answers are right)"
+        kind = reference if self.reference else "at least"
         lines = [f"{self.verdict} costs {kind} {self.cost:,.4g} (within {self.certificate:.2%})"]
         lines += [
             f"  {group}: {labels:,.3g} labels, {self.budget[group]:.0%} of the cost"
@@ -99,9 +114,7 @@ class LowerBound(float):
         return "\n".join(lines)
 
 
-def lower_bound(
-    world: World, question: Question, costs: Costs, *, assist: Assist | None = None
-) -> LowerBound:
+def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
     """Return C*, below which no audit that keeps the question's error levels can cost on average.
 
     ``C* = kl(delta, 1-delta) / max_w inf_{lam in Alt} sum_a w_a kl(r_a, lam_a)`` with
@@ -117,15 +130,6 @@ def lower_bound(
     C* is 0 if past data decide, and infinite where no audit can: a ratio of rates that are 0 in
     every group is FAIR, and worlds as near as you like are not. Where nothing costs anything,
     labels are counted instead.
-
-    Parameters
-    ----------
-    assist
-        Let the score or the prices of a :class:`~equipoise.worlds.TableWorld` decide whom to ask:
-        then c_a is the least price of as much information as one label holds, over all chances of
-        asking by score and price, were the rates behind them known
-        (:func:`most_efficient`). Information is measured for small differences, so this
-        is an efficiency bound: exact in the limit of small gamma and epsilon.
 
     Examples
     --------
@@ -144,215 +148,262 @@ def lower_bound(
     require_world(world)
     require_asked(question, costs)
     right = question.truth(world.gap(question.metric, question.compare))
-    r = np.array([world.r[group] for group in world.cells])
-    sampled = efficient_sampling(world, costs, assist)
-    prices = np.array([one.price for one in sampled])
-    groups = world.cells.values()
+    r, prices = np.array([world.r[group] for group in world.cells]), _mean_prices(world, costs)
+    shares = [cells.shares for cells in world.cells.values()]
     rates = [  # a group without such people is not compared: any curve will do
-        (Curve.stack([rate.curve(*own.shares) or Curve(0.0) for own in groups]), rate.falls)
+        (Curve.stack([rate.curve(*own) or Curve(0.0) for own in shares]), rate.falls)
         for rate in METRICS[question.metric].rates
     ]
-    compare = question.compared(world.cells)
-    found: list[tuple[float, Verdict, Maximin]] = []
+    compare, found = question.compared(world.cells), list[tuple[float, Verdict, Maximin]]()
     for verdict in sorted(right):
+        wrong, other = question.level_wrong_fair, question.level_wrong_unfair
         if verdict is Verdict.FAIR:
-            best = maximin(unfair_set(rates, question.threshold, compare), r, prices)
-        else:  # blocks share no group: information adds up, and goes furthest in one of them
-            every = [
-                maximin(fair_set(rates, question.gamma, block, compare.scale), r, prices)
-                for block in compare.blocks
-            ]
-            best = max(every, key=lambda one: one.upper)
-        need = _information_needed(question, verdict)
+            refuted = [unfair_set(rates, question.threshold, compare)]
+        else:
+            wrong, other = other, wrong
+            refuted = [fair_set(rates, question.gamma, b, compare.scale) for b in compare.blocks]
+        # Blocks share no group: information adds up, and goes furthest in one of them.
+        best = max((maximin(one, r, prices) for one in refuted), key=lambda one: one.upper)
+        # The verdict comes with probability at least 1 - other here, at most wrong where it is not.
+        need = float(_kl(other, 1.0 - wrong)) if wrong + other < 1.0 else 0.0
         out_of_reach = need > 0.0 and best.upper == 0.0
         found.append((math.inf if out_of_reach else need / (best.upper or 1.0), verdict, best))
     cost, verdict, best = min(found, key=lambda one: one[0])
-    asked, paid = np.array([one.asked for one in sampled]), best.budget > 0.0
-    each = np.array([one.per_person for one in sampled]) / asked
-    bought = np.divide(best.budget, each, out=np.zeros(len(each)), where=paid)
-
-    def by_group(values: Array) -> dict[str, float]:
-        return dict(zip(world.cells, values.tolist(), strict=True))
-
+    budget = dict(zip(world.cells, best.budget.tolist(), strict=True))
+    each = zip(budget.items(), prices.tolist(), strict=True)
     return LowerBound(
         cost,
         verdict,
-        labels=by_group(np.multiply(bought, cost, out=np.zeros(len(each)), where=paid)),
-        shares=by_group(bought / max(bought.sum(), 1e-300)),
-        budget=by_group(best.budget),
+        labels={group: cost * share / price if share else 0.0 for (group, share), price in each},
+        budget=budget,
         certificate=0.0 if best.lower == best.upper else 1.0 - best.lower / best.upper,
         reference=len(right) > 1,
-        people_per_label={} if assist is None else by_group(1.0 / asked),
     )
 
 
-def _information_needed(question: Question, verdict: Verdict) -> float:
-    """Return the nats between a right answer and the same answer where it is wrong.
+def _mean_prices(world: World, costs: Costs) -> Array:
+    """Return what a label of each group costs on average; 1 where no label costs anything."""
+    means, free = [], True
+    for group in world.cells:
+        own = costs.of(group)
+        failed, mean = np.array(own.label), own.expected(world.r[group])
+        if isinstance(world, TableWorld) and world.price is not None:
+            rows = world.denied_rows(group)
+            failed = np.where(np.isnan(world.price[rows]), own.label, world.price[rows])
+            if len(rows):
+                mean = own.feature + float(np.mean(failed * (1 - world.outcome[rows])))
+        means.append(mean)
+        free &= not (own.feature or failed.any())
+    return np.ones(len(means)) if free else np.array(means)
 
-    The verdict comes with probability at least ``1 - other`` here and at most ``wrong`` there.
+
+def _kl(p: float | Array, q: float | Array) -> Array:
+    """Return kl(p, q): 0 log 0 = 0, and infinite where q rules p out."""
+    return np.asarray(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q))
+
+
+# -- the maximin -----------------------------------------------------------------------------------
+
+
+class Maximin(NamedTuple):
+    """``lower <= max D <= upper``, and the budget shares at which D is at least ``lower``.
+
+    Both are infinite if there is no alternative.
     """
-    wrong, other = question.level_wrong_fair, question.level_wrong_unfair
-    if verdict is Verdict.UNFAIR:
-        wrong, other = other, wrong
-    if wrong + other >= 1.0:
-        return 0.0
-    return other * math.log(other / (1.0 - wrong)) + (1.0 - other) * math.log((1.0 - other) / wrong)
+
+    lower: float
+    upper: float
+    budget: Array
 
 
-# -- the cheapest way of asking --------------------------------------------------------------------
+def maximin(alternatives: Alternatives, r: Array, costs: Array) -> Maximin:
+    """Maximise ``D(w)`` over ``w >= 0`` with ``sum_a w_a c_a = 1``.
+
+    A group whose labels cost nothing is taken as known: it gets no budget, and only alternatives
+    that agree with it count.
+    """
+    paid = costs > 0.0
+    if not paid.any():
+        return Maximin(np.inf, np.inf, np.zeros(len(costs)))
+    even = paid / paid.sum()
+
+    def rows_of(cells: Cover) -> tuple[Array, Flags]:
+        """Return what a unit of cost per group buys against each cell, and which are not empty."""
+        start, end = alternatives.boxes(cells)
+        full = np.asarray((start <= end).all(axis=1))
+        full &= ((start <= r) & (r <= end))[:, ~paid].all(axis=1)
+        lam = np.minimum(np.maximum(r, start), np.maximum(end, 0.0))
+        information = np.maximum(_kl(r, lam), 0.0)
+        information[:, ~paid] = 0.0
+        return information / np.where(paid, costs, 1.0), full
+
+    pool, active = np.empty((0, len(r))), np.empty(0, dtype=np.intp)
+    budget, upper = even, np.inf
+    cells = alternatives.start()
+    rows, full = rows_of(cells)
+    cells, rows = cells[full], rows[full]
+    found, full = rows_of(_middles(cells))
+    found = found[full]
+    while True:
+        if len(found):
+            # Those of infinite information cost nothing to refute.
+            pool = np.concatenate([pool, found[np.isfinite(found).all(axis=1)]])
+            best, upper, active = _best_budget(pool, active, even)
+            budget = (1.0 - _FLOOR) * best + _FLOOR * even
+        bound = rows @ budget
+        lower = float(bound.min(initial=np.inf))
+        live = np.flatnonzero((bound < (1.0 - TOLERANCE) * upper) & ~_are_points(cells))
+        if not len(live) or len(bound) > _LIMIT:
+            return Maximin(min(lower, upper), upper, budget)
+        if len(live) > _BATCH:
+            live = live[np.argpartition(bound[live], _BATCH)[:_BATCH]]
+        halves, finer = _best_halves(rows_of, cells[live], budget, upper)
+        cells = np.concatenate([np.delete(cells, live), halves])
+        rows = np.concatenate([np.delete(rows, live, axis=0), finer])
+        found, full = rows_of(_middles(halves))
+        points = _are_points(halves)
+        found = np.concatenate([found[full & ~points], finer[points]])
 
 
 @dataclass(frozen=True)
-class Efficient:
-    """The cheapest way of asking: chances by stratum, and what they come to.
+class Alternatives:
+    """A set of unknowns as a union of sliding boxes; see :func:`unfair_set`, :func:`fair_set`.
 
-    ``price`` is the cost of as much information as a plain label holds, ``per_person`` that of one
-    person, ``asked`` the share of people whose label is asked for.
+    In a box of a piece, at levels t, rate i of group g is at least ``least[piece, i, g]`` above its
+    level and at most ``most[piece, i, g]`` above it; NaN where it may be anything. A piece has as
+    many levels as ``levels``, each in [0, top] and first cut into ``steps``.
     """
 
-    chances: Array
-    price: float
-    per_person: float
-    asked: float
+    rates: Sequence[GroupCurves]
+    scale: GapScale
+    least: Array
+    most: Array
+    levels: int
+    top: float
+    steps: int
+
+    def start(self) -> Cover:
+        """Return cells that cover the set."""
+        edges = np.linspace(0.0, self.top, self.steps + 1)
+        corner = np.array(list(product(range(self.steps), repeat=self.levels)), dtype=np.intp)
+        ends = (self.levels,)
+        kind = [("piece", np.intp), ("low", np.float64, ends), ("high", np.float64, ends)]
+        cells = np.zeros((len(self.least), len(corner)), dtype=kind)
+        cells["piece"] = np.arange(len(self.least))[:, None]
+        cells["low"], cells["high"] = edges[corner], edges[corner + 1]
+        return cells.ravel()
+
+    def boxes(self, cells: Cover) -> tuple[Array, Array]:
+        """Return the ends of every group's ``lam`` (n, K); start > end where there is none."""
+        shape = (len(cells), self.least.shape[2])
+        start, end = np.zeros(shape), np.ones(shape)
+        for i, (curves, falls) in enumerate(self.rates):
+            level = min(i, self.levels - 1)
+            least, most = self.least[cells["piece"], i], self.most[cells["piece"], i]
+            low = self.scale.above(cells["low"][:, level, None], least)
+            high = self.scale.above(cells["high"][:, level, None], most)
+            low[np.isnan(least)], high[np.isnan(most)] = -np.inf, np.inf
+            since, until = Band(curves, curves).between(low, high, falling=falls)
+            start, end = np.maximum(start, since), np.minimum(end, until)
+        return start, end
 
 
-def most_efficient(
-    shares: Array,
-    rates: Array,
-    prices: Array,
-    feature: float = 0.0,
-    people_per_label: float = np.inf,
-) -> Efficient:
-    """Return the chances of asking that make unbiased evidence cheapest.
+def unfair_set(rates: Sequence[GroupCurves], gap: float, compare: Compared) -> Alternatives:
+    """Return all unknowns for which some rate of a pair is at least ``gap`` (> 0) apart."""
+    pairs = compare.pairs
+    least, most = np.full((2, len(pairs) * len(rates), len(rates), np.size(rates[0][0].a)), np.nan)
+    for piece, ((above, below), i) in enumerate(product(pairs, range(len(rates)))):
+        least[piece, i, above], most[piece, i, below] = gap, 0.0
+    return Alternatives(rates, compare.scale, least, most, levels=1, top=1.0 - gap, steps=16)
 
-    Parameters
-    ----------
-    shares, rates, prices
-        Of each stratum: its share of the people, its rate of outcome 1, and what a label costs on
-        average.
-    feature
-        What it costs to read a person's score.
-    people_per_label
-        At most so many people per label.
 
-    Examples
-    --------
-    >>> halves = np.array([0.5, 0.5])
-    >>> sure = most_efficient(halves, np.array([0.01, 0.4]), np.array([0.99, 0.6]))
-    >>> flat = most_efficient(halves, np.array([0.2, 0.2]), np.array([0.8, 0.8]))
-    >>> bool(sure.price < flat.price), round(flat.price, 3)
-    (True, 0.8)
+def fair_set(
+    rates: Sequence[GroupCurves], gap: float, block: Block, scale: GapScale
+) -> Alternatives:
+    """Return all unknowns for which no rate of a block's pairs is more than ``gap`` apart."""
+    least, most = np.full((2, 1, len(rates), np.size(rates[0][0].a)), np.nan)
+    inside = list(block.groups)
+    if block.direction != "above":
+        least[..., inside] = 0.0 if block.reference is None else scale.opposite(gap)
+    if block.direction != "below":
+        most[..., inside] = gap
+    if block.reference is not None:
+        least[..., block.reference] = most[..., block.reference] = 0.0
+    steps = 32 if len(rates) == 1 else 16
+    return Alternatives(rates, scale, least, most, levels=len(rates), top=1.0, steps=steps)
+
+
+def _best_halves(
+    rows_of: Callable[[Cover], tuple[Array, Flags]], cells: Cover, budget: Array, upper: float
+) -> tuple[Cover, Array]:
+    """Halve every cell along the level that lifts its bound most; leave empty halves out.
+
+    Often one rate alone decides and the other's level may be anything in a range: halving
+    along that one would multiply cells for nothing.
     """
-    from scipy.optimize import minimize_scalar
+    width = (cells["high"] - cells["low"]).T
+    choices = [_halves(cells, d) for d in range(len(width))]
+    rows, full = zip(*map(rows_of, choices), strict=True)
+    lift = np.where(full, np.minimum(np.stack(rows) @ budget, upper), upper)
+    lift = lift[:, : len(cells)] + lift[:, len(cells) :]
+    lift[width <= _RESOLUTION] = -1.0
+    leading = lift >= lift.max(axis=0) * (1.0 - 1e-6)
+    dimension = np.where(leading, width, -1.0).argmax(axis=0)
+    chosen = full & (np.tile(dimension, 2) == np.arange(len(width))[:, None])
+    return np.stack(choices)[chosen], np.stack(rows)[chosen]
 
-    mean = float(shares @ rates)
-    plain, spread = mean * (1.0 - mean), rates * (1.0 - rates)  # variances of a label
-    between = float(shares @ (rates - mean) ** 2)
-    least = 1.0 / people_per_label
 
-    def measure(log_mu: float) -> Efficient:
-        chances = _chances(np.exp(log_mu) * spread, prices, shares, least)
-        within = np.divide(spread, chances, out=np.zeros_like(spread), where=spread > 0.0)
-        each = feature + float(shares @ (chances * prices))
-        variance = between + float(shares @ within)
-        return Efficient(chances, variance * each / plain, each, float(shares @ chances))
+def _halves(cells: Cover, dimension: int) -> Cover:
+    """Return both halves of every cell along a level, all left ones first."""
+    left, right = cells.copy(), cells.copy()
+    middle = (cells["low"] + cells["high"])[:, dimension] / 2.0
+    left["high"][:, dimension] = right["low"][:, dimension] = middle
+    return np.concatenate([left, right])
 
-    whole = feature + float(shares @ prices)
-    everybody = Efficient(np.ones_like(rates), whole, whole, 1.0)
-    if plain <= 0.0 or spread.max() <= 0.0:
-        return everybody
-    centre = float(np.log(max(prices.max(), 1e-12) / spread.max()))
-    grid = np.linspace(centre - _SPAN, centre + _SPAN, _STEPS)
-    best = int(np.argmin([measure(x).price for x in grid]))
-    around = (grid[max(best - 1, 0)], grid[min(best + 1, _STEPS - 1)])
-    found = minimize_scalar(
-        lambda x: measure(x).price, bounds=around, method="bounded", options={"xatol": 1e-9}
+
+def _middles(cells: Cover) -> Cover:
+    """Return the single levels in the middle."""
+    points = cells.copy()
+    points["low"] = points["high"] = (cells["low"] + cells["high"]) / 2.0
+    return points
+
+
+def _are_points(cells: Cover) -> Flags:
+    """Return which cells are too small to halve: each counts as one alternative."""
+    return np.asarray((cells["high"] - cells["low"] <= _RESOLUTION).all(axis=1))
+
+
+def _best_budget(pool: Array, active: Ints, even: Array) -> tuple[Array, float, Ints]:
+    """Maximise ``min(pool @ budget)`` over budgets that sum to 1: only a few rows ever matter.
+
+    Return the best budget, an upper bound of the value, and the rows that matter, which begin with
+    those that did before the pool grew.
+    """
+    budget, upper = even, np.inf
+    while (value := pool @ budget).min(initial=np.inf) < (1.0 - _SLACK) * upper:
+        low = np.argsort(value)[:_CUTS]
+        active = np.union1d(active, low[value[low] < upper])
+        budget, upper = _best_mixture(pool[active], even > 0.0)
+    return budget, upper, active
+
+
+def _best_mixture(rows: Array, paid: Flags) -> tuple[Array, float]:
+    """Solve the linear program; the value is its dual's, a bound however the solver rounds."""
+    scale = float(rows.max(axis=1).min())
+    if scale <= _NOTHING * rows.max():
+        return paid / paid.sum(), 0.0
+    count, groups = rows.shape
+    answer = linprog(
+        np.append(np.zeros(groups), -1.0),
+        A_ub=np.column_stack([-rows / scale, np.ones(count)]),
+        b_ub=np.zeros(count),
+        A_eq=np.append(np.ones(groups), 0.0)[None, :],
+        b_eq=[1.0],
+        bounds=[(0.0, 1.0 if can else 0.0) for can in paid] + [(0.0, None)],
+        method="highs",
     )
-    tried = (everybody, measure(grid[best]), measure(float(found.x)))
-    return min(tried, key=lambda one: one.price)
-
-
-def efficient_sampling(world: World, costs: Costs, assist: Assist | None) -> list[Efficient]:
-    """Return the cheapest way of asking per group: everybody, or by strata of score and price.
-
-    Where no label costs anything labels are counted instead: each costs 1.
-    """
-    table = world if isinstance(world, TableWorld) else None
-    priced = table is not None and table.price is not None
-    if assist is not None:
-        require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
-        if table is None or (table.score is None and not priced):
-            raise InvalidInput(
-                "what scores save needs a world of people with scores or prices: "
-                f"worlds.TableWorld.from_frame(..., score=...); got a {type(world).__name__}"
-            )
-        assist.require_label_cost(max(costs.of(group).label for group in world.cells))
-    nobody = np.empty(0, dtype=np.intp)
-    rows = {g: nobody if table is None else table.denied_rows(g) for g in world.cells}
-    failed = {}  # what a label costs if it is 0: of each denied person, or of all of a group
-    for group, mine in rows.items():
-        failed[group] = np.array([costs.of(group).label])
-        if table is not None and table.price is not None:
-            own = table.price[mine]
-            failed[group] = np.where(np.isnan(own), failed[group], own)
-            if assist is not None and not np.isnan(own).all():
-                assist.require_price(float(np.nanmin(own)))
-                assist.require_price(float(np.nanmax(own)))
-    free = not any(costs.of(group).feature or label.any() for group, label in failed.items())
-    out = []
-    for group, mine in rows.items():
-        label, feature = failed[group], costs.of(group).feature
-        outcome = np.zeros(0) if table is None else table.outcome[mine].astype(np.float64)
-        paid = np.ones(len(mine)) if free else label * (1.0 - outcome)
-        if assist is None or table is None or not len(mine):
-            mean = costs.of(group).expected(world.r[group])
-            mean = feature + float(paid.mean()) if priced and len(mine) else mean
-            price = 1.0 if free else mean
-            out.append(Efficient(np.ones(1), price, price, 1.0))
-            continue
-        score = None if table.score is None else table.score[mine]
-        strata = _strata(score, label if priced else None)
-        people = np.bincount(strata)
-        shares, rates = people / len(mine), np.bincount(strata, outcome) / people
-        prices = np.bincount(strata, paid) / people
-        out.append(most_efficient(shares, rates, prices, feature, assist.people_per_label))
-    return out
-
-
-def _chances(wanted: Array, prices: Array, shares: Array, least: float) -> Array:
-    """Return ``sqrt(wanted / (prices - nu))``, at most 1, for the least nu that asks enough."""
-
-    def at(nu: float) -> Array:
-        left = prices - nu
-        ratio = np.divide(wanted, left, out=np.ones_like(wanted), where=left > 0.0)
-        return np.sqrt(np.minimum(ratio, 1.0))
-
-    low, high = 0.0, float(prices.max())
-    if shares @ at(low) >= least:
-        return at(low)
-    for _ in range(60):
-        middle = (low + high) / 2.0
-        if shares @ at(middle) >= least:
-            high = middle
-        else:
-            low = middle
-    return at(high)
-
-
-def _strata(score: Array | None, price: Array | None) -> Ints:
-    """Return everybody's stratum: by the score, if there is one, and within it by the price."""
-    people = len(score if score is not None else price if price is not None else ())
-    place = np.zeros(people, dtype=np.intp)
-    for values, most in ((score, STRATA), (price, PRICES)):
-        if values is None:
-            continue
-        pieces = min(most, max(people // PEOPLE // (int(place.max()) + 1), 1))
-        steps, finer = np.arange(1, pieces) / pieces, np.zeros_like(place)
-        for stratum in range(int(place.max()) + 1):
-            own = (place == stratum) & ~np.isnan(values)
-            if own.any():
-                cuts = np.quantile(values[own], steps)
-                finer[own] = np.searchsorted(cuts, values[own], side="right")
-        finer[np.isnan(values)] = most
-        place = np.unique(place * (most + 1) + finer, return_inverse=True)[1]
-    return place
+    if answer.x is None:
+        raise EquipoiseError(f"the linear program behind C* has no solution: {answer.message}")
+    budget = np.maximum(answer.x[:groups], 0.0)
+    mixture = np.maximum(-answer.ineqlin.marginals, 0.0)
+    return budget / budget.sum(), float((mixture @ rows / mixture.sum()).max())
