@@ -304,7 +304,7 @@ def run(settings: Settings) -> Chapter:
     made = []
     for at in range(repeats):
         rng = np.random.default_rng([settings.seed, at])
-        features = world.with_feature_rows(past).past(None, rng).features
+        features = replace(world, feature_rows=past).past(None, rng).features
         model = replace(features, held_out=0.0).model  # the paper fits to all of them
         made += run_published(here, at, model, rng)
     runs = DataFrame(made, columns=RUN)

@@ -195,13 +195,14 @@ def _predicted(model: str, features: Array, good: Flags, training: Flags) -> Arr
 
 
 def _scored(names: NDArray[np.generic], good: Flags, score: Array, cut: float) -> TableWorld:
-    frame = {"group": names, "good": good.astype(np.int8), "score": np.log(score / (1.0 - score))}
+    frame = {
+        "group": names,
+        "good": good.astype(np.int8),
+        "approved": (score > cut).astype(np.int8),
+        "score": np.log(score / (1.0 - score)),
+    }
     return TableWorld.from_frame(
-        frame,
-        group="group",
-        outcome="good",
-        decision=lambda _: (score > cut).astype(np.int8),
-        score="score",
+        frame, group="group", outcome="good", decision="approved", score="score"
     )
 
 

@@ -82,7 +82,7 @@ def one_run(point: str, number: int) -> Run:
     """Fit to a past of its own and run at one of the boundaries."""
     setting, number = POINTS[point], number + FRESH
     world = world_at((GAMMA - 1e-9, GAMMA + 1.001 * EPSILON)[number % 2], setting)
-    past = world.with_feature_rows(setting.rows).past(seed=[number, 1])
+    past = replace(world, feature_rows=setting.rows).past(seed=[number, 1])
     model = replace(past.features, held_out=0.0).model
     costs = setting.costs
     sim = eq.simulate("exp", world, QUESTION, costs, repeats=1, seed=number, model=model)

@@ -57,7 +57,7 @@ def one_run(point: str, number: int) -> Run:
     """Run once with the classifier and once without it, on the same past people."""
     rules, size = POINTS[point]
     world = world_at((GAMMA - 1e-9, GAMMA + 1.001 * EPSILON)[number % 2], rules)
-    past = world.with_feature_rows(size).past(seed=[number, 1])
+    past = replace(world, feature_rows=size).past(seed=[number, 1])
     made: Run = {}
     learnt = replace(past.features, accepts=rules).model
     for how, model in (("learnt", learnt), ("known", past.model)):

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import equipoise as eq
-from equipoise.worlds import CellWorld, TableWorld
+from equipoise.worlds import TableWorld
 from equipoise.worlds.world import COUNT_NAMES
 
 __all__ = ["FEATURES", "decided", "main"]
@@ -36,7 +36,7 @@ FEATURES = (
 )
 
 
-def decided() -> dict[str, CellWorld]:
+def decided() -> dict[str, TableWorld]:
     """Return, by column of groups, what a classifier trained on the training part decides."""
     from sklearn.linear_model import LogisticRegression
 
@@ -48,11 +48,11 @@ def decided() -> dict[str, CellWorld]:
     approved = model.predict(features).astype(np.int8)
     return {
         group: TableWorld.from_frame(
-            {group: columns[group], "income": outcome.astype(np.int8)},
+            {group: columns[group], "income": outcome.astype(np.int8), "approved": approved},
             group=group,
             outcome="income",
-            decision=lambda _: approved,
-        ).as_cells
+            decision="approved",
+        )
         for group in COLUMNS
     }
 
@@ -63,8 +63,8 @@ def main() -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("column", "group", *COUNT_NAMES))
         for column, world in decided().items():
-            for group, counts in world.counts.items():
-                writer.writerow((column, group, *(round(counts[name]) for name in COUNT_NAMES)))
+            for group, counts in zip(world.groups, world.cell_counts.tolist(), strict=True):
+                writer.writerow((column, group, *counts))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import equipoise as eq
 from equipoise.cells import Cells, GroupCells
 from equipoise.free_check import check
 from equipoise.history.past import Past
+from equipoise.rates import rates
 from equipoise.worlds import CellWorld
 from equipoise.worlds.world import People, Seed
 from tests.support.boundaries import ASIDE
@@ -95,8 +96,9 @@ def edge(mode: str, truth: str) -> OpenBook:
     made = world(float(r))
     if mode == "like_known":
         return OpenBook(made, {g: cohorts(made, g) for g in made.groups}, like_known=True)
-    rate, rates = max(made.rates(QUESTION.metric).items(), key=lambda pair: _gap(pair[1]))
-    above = max(rates, key=lambda group: rates[group])
+    found = rates(made.cells, made.r, QUESTION.metric)
+    rate, own = max(found.items(), key=lambda pair: _gap(pair[1]))
+    above = max(own, key=lambda group: own[group])
     # What is hidden makes the widest gap look smaller where that would be called FAIR, and larger
     # where it would be called UNFAIR; a hidden good outcome lowers TPR, a hidden bad one FPR.
     lowers = (rate == "true_positive_rate") == (truth == "UNFAIR")

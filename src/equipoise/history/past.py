@@ -49,8 +49,6 @@ class Past:
         audit, so it is named in the finding; None is the seed of these counts.
     model
         A mixture model of approved people's features, where they are given.
-    people
-        The past people themselves, where a world has drawn them.
     features
         The past people's features (:class:`equipoise.mixture.PastFeatures`), where they are given.
     deciders
@@ -71,7 +69,6 @@ class Past:
     exact: bool = False
     seed: int | None = None
     model: Any = field(default=None, repr=False, compare=False, kw_only=True)
-    people: Any = field(default=None, repr=False, compare=False, kw_only=True)
     features: Any = field(default=None, repr=False, compare=False, kw_only=True)
     deciders: tuple[tuple[Decider, ...], ...] = field(default=(), repr=False, kw_only=True)
 

@@ -43,7 +43,6 @@ from equipoise.planning.forecasts import (
 from equipoise.question import Costs, Question, Verdict, as_question, require_asked
 from equipoise.rates import METRICS
 from equipoise.simulation.drive import Denied, run_in_blocks
-from equipoise.simulation.simulate_audit import spread
 from equipoise.worlds.world import CellWorld
 
 if TYPE_CHECKING:
@@ -338,7 +337,7 @@ def run_trials(
     >>> seen.trial_runs, seen.decides
     (4, 1.0)
     """
-    from joblib import delayed
+    from joblib import Parallel, delayed
 
     if audit.finding is not None:
         return cases
@@ -348,7 +347,8 @@ def run_trials(
         going = [i for i, own in enumerate(found) if not own or min(t.cost for t in own) < math.inf]
         runs = [(i, np.random.default_rng(seed)) for i in going for seed in some]
         tasks = (delayed(run_trial)(audit, cases[i].scenario, rng) for i, rng in runs)
-        for (i, _), trial in zip(runs, spread(tasks, n_jobs), strict=True):
+        made = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+        for (i, _), trial in zip(runs, made, strict=True):
             found[i].append(trial)
             progress(sum(map(len, found)) / (len(cases) * trial_runs))
     progress(1.0)

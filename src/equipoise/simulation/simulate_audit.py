@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -18,7 +17,7 @@ from equipoise.audits.catalogue import audit_class, check_options
 from equipoise.display import Progress, Row, Shown, silent
 from equipoise.errors import BadData, InvalidInput, require_n_jobs, require_whole
 from equipoise.finding import Interval
-from equipoise.history.past import Past, require_past
+from equipoise.history.past import Past
 from equipoise.question import Costs, Question, Verdict, require_asked
 from equipoise.rates import clopper_pearson
 from equipoise.simulation.drive import Delay, Denied, require_prices_paid, run, run_in_blocks
@@ -46,7 +45,6 @@ def simulate(
     repeats: int = 200,
     seed: int = 0,
     history_size: int | None = None,
-    past: Past | None = None,
     delay: Delay | None = None,
     people: int | None = None,
     n_jobs: int | None = None,
@@ -69,9 +67,6 @@ def simulate(
     history_size
         That many past people (all groups together), drawn anew in every run; unlimited if None.
         A run whose past lacks a group altogether is INCONCLUSIVE.
-    past
-        The past decisions of every run, as they are, in place of drawn ones; with
-        ``CellWorld.from_past`` the world is what they show and what you guess of the denied.
     delay
         From an outcome and a generator to the number of arrivals until that outcome is told, None
         for somebody who vanishes.
@@ -95,17 +90,9 @@ def simulate(
     {'FAIR': 0.0, 'UNFAIR': 1.0, 'INCONCLUSIVE': 0.0}
     """
     require_n_jobs(n_jobs)
-    if past is not None:
-        require_past(past)
-        if past.exact or history_size is not None:
-            raise InvalidInput(
-                "'past' must be a finite past, given without 'history_size'; leave both out for an "
-                "unlimited past"
-            )
-    pasts = None if past is None else [past] * repeats
     setting = Setting(
         *(audit_class(audit), world, question, costs, repeats, seed),
-        *(history_size, delay, people, options, pasts),
+        *(history_size, delay, people, options),
     )
     runs = run_setting(setting, n_jobs=n_jobs, progress=progress)
     return Simulation(
@@ -134,7 +121,7 @@ class Setting:
     delay: Delay | None
     people: int | None
     options: Mapping[str, object]
-    pasts: Sequence[Past] | None
+    pasts: Sequence[Past] | None = None
 
     @property
     def at_once(self) -> bool:
@@ -167,7 +154,7 @@ def run_setting(
     setting: Setting, *, n_jobs: int | None = None, progress: Progress = silent
 ) -> Runs:
     """Return all runs of a setting: drawn at once where its audit can, else made one by one."""
-    from joblib import delayed
+    from joblib import Parallel, delayed
 
     name = setting.audit.name
     drawn = name in ("baseline", "rs", "exp") and setting.audit is audit_class(name)
@@ -180,7 +167,7 @@ def run_setting(
     seeds = SeedSequence(setting.seed).spawn(setting.repeats)
     work = (delayed(_run_once)(setting, at, seed) for at, seed in enumerate(seeds))
     runs = []
-    for one in spread(work, n_jobs):
+    for one in Parallel(n_jobs=n_jobs, return_as="generator")(work):
         runs.append(one)
         progress(len(runs) / setting.repeats)
     return np.array(runs, dtype=RUN)
@@ -206,27 +193,6 @@ def run_of(audit: Audit) -> tuple[object, ...]:
         return (NOTHING[0], *books, *NOTHING[4:])
     estimate = math.nan if found.estimate is None else found.estimate
     return (found.verdict.value, *books, estimate, found.lower, found.upper)
-
-
-def spread(tasks: Iterable[Any], n_jobs: int | None) -> Iterator[Any]:
-    """Yield the results of joblib's delayed calls in their order, as soon as they are there.
-
-    ``n_jobs=None`` follows :func:`joblib.parallel_config`. Backends that cannot hand out results
-    one by one, such as Ray's, give them all at the end.
-
-    Examples
-    --------
-    >>> from joblib import delayed
-    >>> list(spread((delayed(abs)(x) for x in (-1, 2)), n_jobs=None))
-    [1, 2]
-    """
-    from joblib import Parallel
-
-    try:
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-    except ValueError:
-        parallel = Parallel(n_jobs=n_jobs)
-    yield from parallel(tasks)
 
 
 # -- what was found --------------------------------------------------------------------------------

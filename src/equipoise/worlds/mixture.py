@@ -11,13 +11,12 @@ from scipy.special import ndtri
 
 from equipoise._arrays import Array
 from equipoise.cells import Cells, GroupCells
-from equipoise.errors import InvalidInput, require_in_open_unit
+from equipoise.errors import require_in_open_unit
 from equipoise.history.past import Past
 from equipoise.mixture.families import Family
 from equipoise.mixture.gaussian import Gaussian
 from equipoise.mixture.model import MixtureModel, PastFeatures
 from equipoise.mixture.rules import Accepts, HalfSpace
-from equipoise.mixture.trunc_est import StructuralConstants, separation_needed
 from equipoise.mixture.truncated import TruncatedFit, known_law
 from equipoise.worlds.world import ByCells, CellWorld, People, Seed, past_of
 
@@ -93,9 +92,8 @@ class MixtureWorld(ByCells):
     @classmethod
     def synthetic(
         cls,
-        separation: float | None = None,
+        separation: float,
         *,
-        epsilon: float | None = None,
         approval: Mapping[str, float] | None = None,
         tilt: float = 0.0,
         dimension: int = 5,
@@ -112,7 +110,7 @@ class MixtureWorld(ByCells):
         Parameters
         ----------
         separation
-            Distance of the means; None takes the paper's condition at ``epsilon``.
+            Distance of the means.
         approval
             Per group, the share of outcome 1 that the linear classifier approves (0.6 and 0.5 for
             groups "1" and "0" if left out).
@@ -127,10 +125,7 @@ class MixtureWorld(ByCells):
         for group, share, q in (("1", 0.7, 0.7), ("0", 0.3, 0.4)):
             good = rng.uniform(-1.0, 1.0, dimension)
             direction = _unit(rng.standard_normal(dimension))
-            distance = separation
-            if distance is None:
-                distance = _distance_of_condition(good, variance, epsilon, q)
-            bad = good + distance * direction
+            bad = good + separation * direction
             across = rng.standard_normal(dimension)
             across = _unit(across - (across @ direction) * direction)
             normal = np.cos(tilt) * across - np.sin(tilt) * direction
@@ -172,7 +167,7 @@ class MixtureWorld(ByCells):
             {g: m.accepts for g, m in self.mixtures.items()},
             next(iter(self.mixtures.values())).laws[0].family,
         )
-        return replace(counts, model=features.model, people=people, features=features)
+        return replace(counts, model=features.model, features=features)
 
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` people arrive, in random order."""
@@ -192,26 +187,6 @@ class MixtureWorld(ByCells):
                     decision[chosen] = mixture.accepts(features[chosen])
         return People(self.groups, group, decision, outcome, features)
 
-    def with_feature_rows(self, rows: int | None) -> MixtureWorld:
-        """Return the same world with laws estimated from so many past people."""
-        return replace(self, feature_rows=rows)
-
 
 def _unit(vector: Array) -> Array:
     return np.asarray(vector / np.linalg.norm(vector))
-
-
-def _distance_of_condition(good: Array, variance: float, epsilon: float | None, q: float) -> float:
-    """Solve the separation condition for the distance of the means.
-
-    With known covariance sigma^2 I: theta = mu/sigma^2, Hess W = sigma^2 I, and W is Lipschitz
-    with the longest mean, which grows with the distance itself.
-    """
-    if epsilon is None:
-        raise InvalidInput("'separation' or 'epsilon' must be given")
-    distance = 1.0
-    for _ in range(200):
-        length = max(float(np.linalg.norm(good)) + distance, 1.0)
-        bounds = StructuralConstants(min(variance, 1.0), max(variance, 1.0), length, beta=length)
-        distance = variance * separation_needed(bounds, epsilon=epsilon, q=q)
-    return distance

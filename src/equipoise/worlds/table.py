@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from equipoise._arrays import Array
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.options import Meaning, ReadOptions, saved_reading
 from equipoise.history.past import Past
 from equipoise.history.values import AND, is_missing, read_yes_no, require_plain
 from equipoise.worlds.world import COUNT_NAMES, ByCells, CellWorld, People, Seed, past_of
-
-Bits = NDArray[np.int8]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +39,7 @@ class TableWorld(People, ByCells):
         *,
         group: str | Sequence[str],
         outcome: str,
-        decision: str | Callable[[object], ArrayLike],
+        decision: str,
         features: Sequence[str] = (),
         score: str | None = None,
         price: str | None = None,
@@ -54,11 +51,8 @@ class TableWorld(People, ByCells):
         ----------
         group
             The column of groups; several make the groups of their intersections.
-        outcome
-            The column of outcomes, known for everybody.
-        decision
-            The column of decisions, or a classifier: a function from the whole table to one
-            decision (0 or 1) per row.
+        outcome, decision
+            The columns of outcomes, known for everybody, and of decisions.
         features
             Numeric columns that an audit may ask for.
         score, price
@@ -70,39 +64,26 @@ class TableWorld(People, ByCells):
 
         Examples
         --------
-        >>> table = {"sex": ["f", "f", "m", "m"], "score": [3, 8, 6, 9], "good": [1, 0, 1, 1]}
-        >>> world = TableWorld.from_frame(
-        ...     table, group="sex", outcome="good",
-        ...     decision=lambda t: [score > 5 for score in t["score"]],
-        ... )
+        >>> table = {"sex": list("ffmm"), "approved": [0, 1, 1, 1], "good": [1, 0, 1, 1]}
+        >>> world = TableWorld.from_frame(table, group="sex", outcome="good", decision="approved")
         >>> world.cells["m"].approved_positive, world.r
         (2, {'f': 1.0, 'm': 0.0})
         """
-        named = decision if isinstance(decision, str) else "classifier"
-        options = ReadOptions(group=group, decision=named, outcome=outcome, positive=positive)
-        table = _columns(frame)
-        names = (group,) if isinstance(group, str) else tuple(group)
-        words = [_texts(name, _column(table, name)) for name in names]
+        options = ReadOptions(group=group, decision=decision, outcome=outcome, positive=positive)
+        looks = tuple(name for name in (score, price) if name is not None)
+        table = _columns(frame, (*options.groups, decision, outcome, *features, *looks))
+        words = [_texts(name, table[name]) for name in options.groups]
         joined = [AND.join(own) for own in zip(*words, strict=True)]
         groups, codes = np.unique(joined, return_inverse=True)
-        made = _column(table, decision) if isinstance(decision, str) else decision(frame)
-        decided = _bits("decision", named, np.asarray(made), options)
-        if len(decided) != len(codes):
-            raise InvalidInput(
-                f"'decision' must return one decision per row, {len(codes):,}; got {len(decided):,}"
-            )
-        seen = [_numbers(name, _column(table, name), len(codes), -np.inf) for name in features]
-        looks = [
-            None if name is None else _numbers(name, _column(table, name), len(codes), least)
-            for name, least in ((score, -np.inf), (price, 0.0))
-        ]
+        seen = [_numbers(name, table[name], -np.inf) for name in features]
         return cls(
             tuple(groups.tolist()),
             codes.astype(np.intp),
-            decided,
-            _bits("outcome", outcome, _column(table, outcome), options),
+            _bits("decision", decision, table[decision], options),
+            _bits("outcome", outcome, table[outcome], options),
             np.column_stack(seen) if seen else None,
-            *looks,
+            None if score is None else _numbers(score, table[score], -np.inf),
+            None if price is None else _numbers(price, table[price], 0.0),
         )
 
     @cached_property
@@ -127,7 +108,7 @@ class TableWorld(People, ByCells):
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:
         """Return past decisions on ``size`` random rows; None: the table is the whole past."""
         if size is None:
-            return replace(self.as_cells.past(None, seed), people=self)
+            return self.as_cells.past(None, seed)
         return past_of(self.draw(size, seed))
 
 
@@ -171,35 +152,34 @@ def read_world(
     return CellWorld.from_counts(counts)
 
 
-def _columns(frame: object) -> Mapping[str, Any]:
+def _columns(frame: object, names: Sequence[str]) -> dict[str, NDArray[np.generic]]:
+    """Return these columns of a table, a value per row each."""
     import narwhals as nw
 
-    if isinstance(frame, Mapping):
-        return frame
-    try:
-        table = nw.from_native(frame, eager_only=True)
-    except TypeError as error:
-        raise InvalidInput(
-            "'frame' must be a pandas, polars or pyarrow table, or a mapping of columns; "
-            f"got {type(frame).__name__}"
-        ) from error
-    return {name: table[name].to_numpy() for name in table.columns}
+    if not isinstance(frame, Mapping):
+        try:
+            table = nw.from_native(frame, eager_only=True)
+        except TypeError as error:
+            raise InvalidInput(
+                "'frame' must be a pandas, polars or pyarrow table, or a mapping of columns; "
+                f"got {type(frame).__name__}"
+            ) from error
+        frame = {name: table[name].to_numpy() for name in table.columns}
+    found = {}
+    for name in names:
+        if name not in frame:
+            raise UnknownName("column", name, frame)
+        require_plain(name, frame[name])
+        found[name] = np.asarray(frame[name])
+        if (shape := found[name].shape) != (rows := len(found[names[0]]),):
+            raise BadData(f"column {name!r} must hold a value per row, {rows:,}; got {shape}")
+    return found
 
 
-def _column(table: Mapping[str, Any], name: str) -> NDArray[np.generic]:
-    if name not in table:
-        raise UnknownName("column", name, table)
-    require_plain(name, table[name])
-    return np.asarray(table[name])
-
-
-def _numbers(name: str, values: NDArray[np.generic], rows: int, least: float) -> Floats:
+def _numbers(name: str, values: NDArray[np.generic], least: float) -> Array:
     """Return a column of numbers, NaN where there is none."""
-    if values.shape != (rows,) or values.dtype.kind not in "OUbiuf":
-        raise BadData(
-            f"column {name!r} must hold a number per row, {rows:,}; got {values.dtype} of shape "
-            f"{values.shape}"
-        )
+    if values.dtype.kind not in "OUbiuf":
+        raise BadData(f"column {name!r} must hold numbers; got {values.dtype}")
     try:
         if values.dtype.kind in "OU":
             values = np.array([np.nan if is_missing(value) else value for value in values])
@@ -210,7 +190,9 @@ def _numbers(name: str, values: NDArray[np.generic], rows: int, least: float) ->
         raise BadData(f"column {name!r} must hold numbers; nobody has one")
     if count := int((np.isinf(numbers) | (numbers < least)).sum()):
         rule = "finite numbers" if least < 0.0 else f"finite numbers of at least {least:g}"
-        raise BadData(f"column {name!r} must hold {rule}; {count:,} of {rows:,} rows do not")
+        raise BadData(
+            f"column {name!r} must hold {rule}; {count:,} of {len(numbers):,} rows do not"
+        )
     return numbers
 
 
@@ -223,7 +205,10 @@ def _texts(name: str, values: NDArray[np.generic]) -> list[str]:
     return texts
 
 
-def _bits(role: str, column: str, values: NDArray[np.generic], options: ReadOptions) -> Bits:
+def _bits(
+    role: str, column: str, values: NDArray[np.generic], options: ReadOptions
+) -> NDArray[np.int8]:
+    """Return everybody's yes or no."""
     texts = _texts(column, values)
     reading = read_yes_no(role, options, Counter(texts), {})
     bits = {text: reading.bit(text) for text in set(texts)}

@@ -196,8 +196,8 @@ class CellWorld:
         Examples
         --------
         >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
-        >>> world.shares
-        {'A': 0.5, 'B': 0.5}
+        >>> world.joint.round(2).tolist()
+        [[0.15, 0.05, 0.06, 0.24], [0.05, 0.05, 0.04, 0.36]]
         """
         cells, r = {}, {}
         for group, (p1, p0, s, unknown) in groups.items():
@@ -245,28 +245,12 @@ class CellWorld:
         return self.cells.groups
 
     @property
-    def shares(self) -> dict[str, float]:
-        """Each group's share of everybody, ``P[A=a]``."""
-        return {group: own.total / self.cells.total for group, own in self.cells.items()}
-
-    @property
     def joint(self) -> NDArray[np.float64]:
         """``P[A=a, f, Y]``, a row per group, columns in the order of :data:`COUNT_NAMES`."""
         free = [(c.approved_positive, c.approved_negative, c.denied) for c in self.cells.values()]
         p1, p0, denied = np.array(free, dtype=np.float64).T
         good = denied * np.array([self.r[group] for group in self.cells])
         return np.column_stack([p1, p0, good, denied - good]) / self.cells.total
-
-    @property
-    def counts(self) -> dict[str, dict[str, float]]:
-        """The numbers that :meth:`from_counts` takes."""
-        rows = (self.joint * self.cells.total).tolist()
-        named = (dict(zip(COUNT_NAMES, row, strict=True)) for row in rows)
-        return dict(zip(self.groups, named, strict=True))
-
-    def rates(self, metric: str) -> dict[str, dict[str, float]]:
-        """Return the true rates, rate -> group -> value."""
-        return rates.rates(self.cells, self.r, metric)
 
     def gap(self, metric: str, compare: str | Compare = "difference") -> float:
         """Return the true gap."""
@@ -302,14 +286,6 @@ class CellWorld:
             outcome=(cell % 2 == 0).astype(np.int8),
         )
 
-    def __str__(self) -> str:
-        width = max(len("group"), *(len(g) for g in self.groups))
-        lines = [f"{'group':<{width}}   share      p1      p0       s       r"]
-        for group, cells in self.cells.items():
-            numbers = (self.shares[group], *cells.shares, self.r[group])
-            lines.append(f"{group:<{width}}" + "".join(f"{x:>8.4f}" for x in numbers))
-        return "\n".join(lines)
-
 
 class ByCells:
     """What a world says that follows from its cells: those of ``as_cells``."""
@@ -329,10 +305,6 @@ class ByCells:
         """``P[Y=1 | f=0]`` of each group."""
         return self.as_cells.r
 
-    def rates(self, metric: str) -> dict[str, dict[str, float]]:
-        """Return the true rates, rate -> group -> value."""
-        return self.as_cells.rates(metric)
-
     def gap(self, metric: str, compare: str | Compare = "difference") -> float:
         """Return the true gap."""
         return self.as_cells.gap(metric, compare)
@@ -342,7 +314,7 @@ def past_of(people: People) -> Past:
     """Return the past decisions on these people."""
     approved, denied = np.split(people.cell_counts, 2, axis=1)
     counts = np.column_stack([approved, denied.sum(axis=1)])
-    return Past(cells_of(people.groups, counts), people=people)
+    return Past(cells_of(people.groups, counts))
 
 
 def cells_of(groups: tuple[str, ...], counts: NDArray[np.int64]) -> Cells:

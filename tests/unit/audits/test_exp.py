@@ -94,7 +94,7 @@ def test_labels_are_taken_where_they_are_cheaper() -> None:
 
 
 def test_uncertain_laws_fall_back_and_say_what_is_missing() -> None:
-    model = CLOSE.with_feature_rows(20_000).past(seed=0).model
+    model = replace(CLOSE, feature_rows=20_000).past(seed=0).model
     branch = choose_branch(model.of("1"), (0.3, 0.7), ExpConstants(0.1, 0.025, 2))
     assert branch.way == "fallback"
     assert "times as many past approved people would do" in branch.why
@@ -153,7 +153,7 @@ def recounted(audit: ExpAudit, world: MixtureWorld, seed: int) -> dict[str, floa
         (APART, "published", {"coarse", "features"}),
         (APART, "map", {"coarse", "features"}),
         (APART, "auto", {"coarse", "features"}),
-        (CLOSE.with_feature_rows(3_000), "auto", {"coarse", "fallback"}),
+        (replace(CLOSE, feature_rows=3_000), "auto", {"coarse", "fallback"}),
     ],
     ids=["published", "map", "default", "falls back"],
 )
@@ -180,7 +180,7 @@ def test_the_finding_says_which_way_was_taken_and_what_it_assumes() -> None:
     published = run(ExpAudit(APART.past(), QUESTION, COSTS, weights="published", **SMALL), APART, 0)
     assert any("separation was not tested" in line for line in published.assumptions)
     fallen = run(
-        ExpAudit(CLOSE.with_feature_rows(3_000).past(), QUESTION, COSTS, **SMALL), CLOSE, 0
+        ExpAudit(replace(CLOSE, feature_rows=3_000).past(), QUESTION, COSTS, **SMALL), CLOSE, 0
     )
     assert "not by features, because" in fallen.reason
     assert fallen.question == QUESTION
@@ -338,7 +338,7 @@ def test_better_separation_does_not_break_it(known_as: str) -> None:
         world = MixtureWorld(mixtures, feature_rows=20_000)
     question = replace(QUESTION, epsilon=0.25)
     sim = simulate("exp", world, question, COSTS, repeats=2, seed=1)
-    known = simulate("exp", world.with_feature_rows(None), question, COSTS, repeats=2, seed=1)
+    known = simulate("exp", replace(world, feature_rows=None), question, COSTS, repeats=2, seed=1)
     assert not sim.wrong.any()
     assert (sim.features > 0).all()  # not by labels
     assert sim.cost.mean() < 1.1 * known.cost.mean()
@@ -496,7 +496,7 @@ def test_map_counts_are_tested_before_features_are_bought() -> None:
 
 
 def test_features_of_past_people_whom_the_fit_did_not_see_are_free() -> None:
-    world, few = APART.with_feature_rows(90_000), {"tau": 2_000, "coarse_tau": 100}
+    world, few = replace(APART, feature_rows=90_000), {"tau": 2_000, "coarse_tau": 100}
     audit = ExpAudit(world.past(seed=0), QUESTION, COSTS, **few)
     finding = run(audit, world, 0)
     assert finding.verdict is Verdict.FAIR
@@ -508,7 +508,7 @@ def test_features_of_past_people_whom_the_fit_did_not_see_are_free() -> None:
     run(bought, world, 0)
     assert all(spent.features > 0 for spent in bought.spending.values())
     # what the past does not hold is bought on top
-    short = ExpAudit(world.with_feature_rows(6_000).past(seed=0), QUESTION, COSTS, **few)
+    short = ExpAudit(replace(world, feature_rows=6_000).past(seed=0), QUESTION, COSTS, **few)
     run(short, world, 0)
     free, wanted = short.free_features.values(), (b.features for b in short.branches.values())
     assert short.fallback_reason is None
