@@ -30,6 +30,7 @@ COSTS = Costs(feature=0.0, label=1.0)
 QUESTION = Question(gamma=0.0, epsilon=0.05, delta=0.05)
 TOLERANT = Question(gamma=0.05, epsilon=0.05, delta=0.05)
 BY_TAU = ("baseline", "rs")
+RATIO = ("rs", "baseline")
 TITLES = {"adult": "Adult", "law": "Law School"}
 KEYS = ["dataset", "classifier"]
 
@@ -107,8 +108,8 @@ def run(settings: Settings) -> Chapter:
 def _audit(datasets: list[str], settings: Settings) -> tuple[DataFrame, DataFrame]:
     """Return a row per population, and a row per population, audit and tau.
 
-    The first has expected costs at tau = 1000, as printed and where labels are kept between phases,
-    and our audit on two questions; the second has means and spreads.
+    The first has expected costs at tau = 1000, mean costs where labels are kept between phases, and
+    our audit on two questions; the second has means and spreads.
     """
     repeats, ours = (200, 2) if settings.quick else (4000, 20)
     classifiers = QUICK if settings.quick else CLASSIFIERS
@@ -118,9 +119,11 @@ def _audit(datasets: list[str], settings: Settings) -> tuple[DataFrame, DataFram
         people = read_people(dataset, settings.law_school)
         table = classify(people, classifier)
         world = table.as_cells
-        rs, base, rs_kept, base_kept = (
-            expectation(audit, world, QUESTION, COSTS, tau=1000, reuse_labels=kept).cost
-            for kept, audit in product((False, True), ("rs", "baseline"))
+        rs, base = (expectation(name, world, QUESTION, COSTS, tau=1000).cost for name in RATIO)
+        kept = partial(simulate, repeats=10 * repeats, seed=settings.seed, tau=1000)
+        rs_kept, base_kept = (  # where the past runs dry nothing is spent: sense_attr
+            float(kept(name, world, QUESTION, COSTS, reuse_labels=True).cost.mean()) or np.nan
+            for name in RATIO
         )
         row = {
             **at,
@@ -299,8 +302,9 @@ with gamma = 0.05.
    {"adult": "Adult", "law": "Law School"}[name] ~ "; bands ± one standard deviation of a run.") }}
 
 {% endfor %}
-Cost of RS-Audit over cost of the Baseline at tau = 1000: runs, exact, and exact where both audits
-keep their labels from phase to phase.
+Cost of RS-Audit over cost of the Baseline at tau = 1000: runs, exact, and the mean of ten
+times as many runs where both audits keep their labels from phase to phase (sense_attr never
+approves one of the groups: there the past runs dry).
 
 {{ table("ratios") }}
 

@@ -66,7 +66,6 @@ def expectation(
     costs: Costs,
     *,
     tau: int | None = None,
-    reuse_labels: bool = False,
 ) -> Price:
     """Return what one of the paper's audits costs on average.
 
@@ -80,9 +79,8 @@ def expectation(
 
     Parameters
     ----------
-    tau, reuse_labels
-        Of Baseline and RS-Audit: another threshold than the paper's; one stream of labels for all
-        phases.
+    tau
+        Of Baseline and RS-Audit: another threshold than the paper's.
 
     Examples
     --------
@@ -100,7 +98,7 @@ def expectation(
         wait, people = constants.coarse_tau, partial(constants.map_features, events=12)
         return _price(audit, world, question, costs, wait, people=people)
     tau = paper_tau(question, groups) if tau is None else tau
-    return _price(audit, world, question, costs, tau, together=reuse_labels)
+    return _price(audit, world, question, costs, tau)
 
 
 def upper_bound(audit: str, world: CellWorld, question: Question, costs: Costs) -> Price:
@@ -205,7 +203,6 @@ def _price(
     costs: Costs,
     tau: float,
     *,
-    together: bool = False,
     people: Callable[[float], float] = lambda q: 0.0,
 ) -> Price:
     """Return the mean price of waiting for tau people of every outcome and group.
@@ -220,10 +217,10 @@ def _price(
     q, prices = shares_of_outcomes(world), per_arrival(world, costs)
     waited = q if audit == "exp" else q[list(outcomes)]
     if audit == "baseline":
-        return _arrivals(waited.ravel(), tau, together) * sum(prices, Price())
+        return arrivals_in_turn(waited.ravel().tolist(), tau) * sum(prices, Price())
     total = Price()
     for a, (group, price) in enumerate(zip(world.groups, prices, strict=True)):
-        total += _arrivals(waited[:, a], tau, together) * price
+        total += arrivals_in_turn(waited[:, a].tolist(), tau) * price
         if audit == "exp":
             share, smaller = float(q[:, a].sum()), float(q[:, a].min())
             needed = people(smaller / share) if smaller > 0.0 else math.inf
@@ -243,23 +240,3 @@ def per_arrival(world: CellWorld, costs: Costs) -> list[Price]:
         own = costs.of(group)
         prices.append(Price(labels=good + bad, cost=own.feature * (good + bad) + own.label * bad))
     return prices
-
-
-def _arrivals(shares: Array, tau: float, together: bool) -> float:
-    """Return the mean number of arrivals until tau of every share came, in turn or together.
-
-    Together it is ``E[max_j T_j]`` for independent ``T_j ~ Gamma(tau) / share_j``. Let people
-    arrive as a Poisson process of rate 1: then the kinds are independent, T_j is the time of the
-    tau-th of kind j, and the mean number of arrivals by a stopping time is its mean.
-    """
-    from scipy.special import gammainc
-
-    in_turn = arrivals_in_turn(shares.tolist(), tau)
-    if not together or not 0.0 < in_turn < math.inf:
-        return in_turn
-    means, spread = tau / shares, math.sqrt(tau) / shares
-    start = max(0.0, float((means - 12.0 * spread).max()))
-    end = float((means + 12.0 * spread + 40.0 / shares).max())
-    times = np.linspace(start, end, 8001)
-    survival = 1.0 - np.prod([gammainc(tau, times * share) for share in shares], axis=0)
-    return start + float((np.diff(times) * (survival[1:] + survival[:-1])).sum() / 2.0)

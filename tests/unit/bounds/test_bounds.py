@@ -40,18 +40,6 @@ def test_expectations_by_hand() -> None:
     assert everybody.labels == pytest.approx(arrivals * (0.75 * 0.6 + 0.25 * 0.8))
 
 
-def test_reuse_is_between_the_longest_phase_and_all_of_them() -> None:
-    for audit in ("rs", "baseline"):
-        alone = expectation(audit, WORLD, QUESTION, COSTS, tau=1000)
-        together = expectation(audit, WORLD, QUESTION, COSTS, tau=1000, reuse_labels=True)
-        assert together.cost < alone.cost
-    # one group, one phase: nothing to share
-    single = Question("equal_opportunity", epsilon=0.1)
-    assert expectation("rs", WORLD, single, COSTS, tau=50, reuse_labels=True).cost == pytest.approx(
-        expectation("rs", WORLD, single, COSTS, tau=50).cost, rel=1e-6
-    )
-
-
 def test_bounds_are_thirteen_twelfths_of_the_expectation() -> None:
     """624/576 = 13/12: the proofs bound 1 + epsilon/12 by it."""
     for audit in ("rs", "baseline"):
