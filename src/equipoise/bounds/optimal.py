@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple, Self
 
@@ -91,10 +91,10 @@ class LowerBound(float):
 
     cost: float
     verdict: Verdict
-    labels: Mapping[str, float] = field(default_factory=dict)
-    budget: Mapping[str, float] = field(default_factory=dict)
-    certificate: float = 0.0
-    reference: bool = False
+    labels: Mapping[str, float]
+    budget: Mapping[str, float]
+    certificate: float
+    reference: bool
 
     def __new__(cls, cost: float, *_: object, **__: object) -> Self:  # noqa: D102
         return super().__new__(cls, cost)
@@ -222,29 +222,28 @@ def maximin(alternatives: Alternatives, r: Array, costs: Array) -> Maximin:
     A group whose labels cost nothing is taken as known: it gets no budget, and only alternatives
     that agree with it count.
     """
-    paid = costs > 0.0
+    paid, all_shares = costs > 0.0, np.zeros(len(costs))
     if not paid.any():
-        return Maximin(np.inf, np.inf, np.zeros(len(costs)))
-    even = paid / paid.sum()
+        return Maximin(np.inf, np.inf, all_shares)
+    even = np.full(paid.sum(), 1.0 / paid.sum())
 
     def rows_of(cells: Cover) -> tuple[Array, Flags]:
-        """Return what a unit of cost per group buys against each cell, and which are not empty."""
+        """Return what a unit of cost per paid group buys against each cell; which are not empty."""
         start, end = alternatives.boxes(cells)
         full = np.asarray((start <= end).all(axis=1))
         full &= ((start <= r) & (r <= end))[:, ~paid].all(axis=1)
         lam = np.minimum(np.maximum(r, start), np.maximum(end, 0.0))
-        information = np.maximum(_kl(r, lam), 0.0)
-        information[:, ~paid] = 0.0
-        return information / np.where(paid, costs, 1.0), full
+        return np.maximum(_kl(r, lam), 0.0)[:, paid] / costs[paid], full
 
-    pool, active = np.empty((0, len(r))), np.empty(0, dtype=np.intp)
+    pool, active = np.empty((0, len(even))), np.empty(0, dtype=np.intp)
     budget, upper = even, np.inf
     cells = alternatives.start()
     rows, full = rows_of(cells)
     cells, rows = cells[full], rows[full]
-    found, full = rows_of(_middles(cells))
-    found = found[full]
+    halves, finer = cells, rows
     while True:
+        points, (middles, full) = _are_points(halves), rows_of(_middles(halves))
+        found = np.concatenate([middles[full & ~points], finer[points]])
         if len(found):
             # Those of infinite information cost nothing to refute.
             pool = np.concatenate([pool, found[np.isfinite(found).all(axis=1)]])
@@ -254,15 +253,13 @@ def maximin(alternatives: Alternatives, r: Array, costs: Array) -> Maximin:
         lower = float(bound.min(initial=np.inf))
         live = np.flatnonzero((bound < (1.0 - TOLERANCE) * upper) & ~_are_points(cells))
         if not len(live) or len(bound) > _LIMIT:
-            return Maximin(min(lower, upper), upper, budget)
+            all_shares[paid] = budget
+            return Maximin(min(lower, upper), upper, all_shares)
         if len(live) > _BATCH:
             live = live[np.argpartition(bound[live], _BATCH)[:_BATCH]]
         halves, finer = _best_halves(rows_of, cells[live], budget, upper)
         cells = np.concatenate([np.delete(cells, live), halves])
         rows = np.concatenate([np.delete(rows, live, axis=0), finer])
-        found, full = rows_of(_middles(halves))
-        points = _are_points(halves)
-        found = np.concatenate([found[full & ~points], finer[points]])
 
 
 @dataclass(frozen=True)
@@ -341,8 +338,11 @@ def _best_halves(
     Often one rate alone decides and the other's level may be anything in a range: halving
     along that one would multiply cells for nothing.
     """
-    width = (cells["high"] - cells["low"]).T
-    choices = [_halves(cells, d) for d in range(len(width))]
+    width, middle, choices = (cells["high"] - cells["low"]).T, _middles(cells), []
+    for level in range(len(width)):
+        left, right = cells.copy(), cells.copy()
+        left["high"][:, level] = right["low"][:, level] = middle["low"][:, level]
+        choices.append(np.concatenate([left, right]))
     rows, full = zip(*map(rows_of, choices), strict=True)
     lift = np.where(full, np.minimum(np.stack(rows) @ budget, upper), upper)
     lift = lift[:, : len(cells)] + lift[:, len(cells) :]
@@ -351,14 +351,6 @@ def _best_halves(
     dimension = np.where(leading, width, -1.0).argmax(axis=0)
     chosen = full & (np.tile(dimension, 2) == np.arange(len(width))[:, None])
     return np.stack(choices)[chosen], np.stack(rows)[chosen]
-
-
-def _halves(cells: Cover, dimension: int) -> Cover:
-    """Return both halves of every cell along a level, all left ones first."""
-    left, right = cells.copy(), cells.copy()
-    middle = (cells["low"] + cells["high"])[:, dimension] / 2.0
-    left["high"][:, dimension] = right["low"][:, dimension] = middle
-    return np.concatenate([left, right])
 
 
 def _middles(cells: Cover) -> Cover:
@@ -383,24 +375,21 @@ def _best_budget(pool: Array, active: Ints, even: Array) -> tuple[Array, float, 
     while (value := pool @ budget).min(initial=np.inf) < (1.0 - _SLACK) * upper:
         low = np.argsort(value)[:_CUTS]
         active = np.union1d(active, low[value[low] < upper])
-        budget, upper = _best_mixture(pool[active], even > 0.0)
+        budget, upper = _best_mixture(pool[active])
     return budget, upper, active
 
 
-def _best_mixture(rows: Array, paid: Flags) -> tuple[Array, float]:
+def _best_mixture(rows: Array) -> tuple[Array, float]:
     """Solve the linear program; the value is its dual's, a bound however the solver rounds."""
-    scale = float(rows.max(axis=1).min())
+    (count, groups), scale = rows.shape, float(rows.max(axis=1).min())
     if scale <= _NOTHING * rows.max():
-        return paid / paid.sum(), 0.0
-    count, groups = rows.shape
+        return np.full(groups, 1.0 / groups), 0.0
     answer = linprog(
         np.append(np.zeros(groups), -1.0),
         A_ub=np.column_stack([-rows / scale, np.ones(count)]),
         b_ub=np.zeros(count),
         A_eq=np.append(np.ones(groups), 0.0)[None, :],
         b_eq=[1.0],
-        bounds=[(0.0, 1.0 if can else 0.0) for can in paid] + [(0.0, None)],
-        method="highs",
     )
     if answer.x is None:
         raise EquipoiseError(f"the linear program behind C* has no solution: {answer.message}")

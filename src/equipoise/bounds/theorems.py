@@ -60,12 +60,7 @@ class Price(JsonValue):
 
 
 def expectation(
-    audit: str,
-    world: CellWorld,
-    question: Question,
-    costs: Costs,
-    *,
-    tau: int | None = None,
+    audit: str, world: CellWorld, question: Question, costs: Costs, *, tau: int | None = None
 ) -> Price:
     """Return what one of the paper's audits costs on average.
 
@@ -95,8 +90,8 @@ def expectation(
     groups = len(world.cells)
     if audit == "exp":
         constants = ExpConstants(question.epsilon, question.strictest, groups)
-        wait, people = constants.coarse_tau, partial(constants.map_features, events=12)
-        return _price(audit, world, question, costs, wait, people=people)
+        features = partial(constants.map_features, events=12)
+        return _price(audit, world, question, costs, constants.coarse_tau, features)
     tau = paper_tau(question, groups) if tau is None else tau
     return _price(audit, world, question, costs, tau)
 
@@ -127,10 +122,8 @@ def upper_bound(audit: str, world: CellWorld, question: Question, costs: Costs) 
     groups, square = len(world.cells), question.epsilon**2
     if audit == "exp":
         log_term = -math.log(exp_event_level(question.strictest, groups))
-        return _price(
-            *(audit, world, question, costs, 440.0 * log_term),
-            people=lambda q: 3773.0 * log_term / (q * square),
-        )
+        wait, features = 440.0 * log_term, lambda q: 3773.0 * log_term / (q * square)
+        return _price(audit, world, question, costs, wait, features)
     # 13/12 of the paper's tau: no wait is longer than (1 + epsilon/12) tau/q
     longest = -624.0 * math.log(tau_event_level(question, groups)) / square
     return _price(audit, world, question, costs, longest)
@@ -202,14 +195,13 @@ def _price(
     question: Question,
     costs: Costs,
     tau: float,
-    *,
-    people: Callable[[float], float] = lambda q: 0.0,
+    features: Callable[[float], float] = lambda q: 0.0,
 ) -> Price:
     """Return the mean price of waiting for tau people of every outcome and group.
 
     RS-Audit and Exp-Audit pass over arrivals of other groups: both q and the price are per arrival
     of anybody, and the group's share cancels. Exp-Audit then asks for the features of
-    ``people(q_m)`` people of every group.
+    ``features(q_m)`` people of every group.
     """
     if audit not in ("baseline", "rs", "exp"):
         raise UnknownName("audit", audit, ("baseline", "rs", "exp"))
@@ -223,7 +215,7 @@ def _price(
         total += arrivals_in_turn(waited[:, a].tolist(), tau) * price
         if audit == "exp":
             share, smaller = float(q[:, a].sum()), float(q[:, a].min())
-            needed = people(smaller / share) if smaller > 0.0 else math.inf
+            needed = features(smaller / share) if smaller > 0.0 else math.inf
             denied = price.labels / share
             total += needed * Price(features=denied, cost=denied * costs.of(group).feature)
     return total
