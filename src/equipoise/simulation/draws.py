@@ -17,21 +17,19 @@ from functools import cache
 from operator import attrgetter
 
 import numpy as np
+from numpy.random import Generator, SeedSequence, default_rng
 
+from equipoise._arrays import Array
 from equipoise.audits.catalogue import audit_class
 from equipoise.audits.estimated_rates import (
-    checked_tau,
     compare_rates,
     outcomes_of,
     paper_epsilon,
-    paper_tau,
     rate_intervals,
 )
 from equipoise.audits.exp import ExpAudit
 from equipoise.audits.tau_audits import TauAudit
 from equipoise.bounds.theorems import shares_of_outcomes
-from equipoise.errors import require_kind
-from equipoise.free_check import check
 from equipoise.history.past import Past, counts_until, draw_rows_until
 from equipoise.mixture.rules import sobol
 from equipoise.mixture.weights import SUBSAMPLE, FeatureCounts, Labelled, log_ratio
@@ -39,7 +37,6 @@ from equipoise.question import Verdict
 from equipoise.simulation.simulate_audit import (
     NOTHING,
     RUN,
-    Floats,
     Ints,
     Runs,
     Setting,
@@ -60,42 +57,39 @@ def draw_tau(setting: Setting) -> Runs | None:
     outcomes, compare = outcomes_of(question), question.compared(world.cells)
     if not outcomes or compare.left_out:
         return None
-    assert issubclass(setting.audit, TauAudit)
-    groups, rng = range(len(world.cells)), np.random.default_rng(setting.seed)
-    require_kind("reuse_labels", setting.options.get("reuse_labels", False), bool, "true or false")
-    tau = checked_tau(setting.options.get("tau"), paper_tau(question, len(groups)))
-    blocks = [[a] for a in groups] if setting.audit.within_group else [[*groups]]  # of one stream
+    audit, groups = setting.begin(world.past()), range(len(world.cells))
+    assert isinstance(audit, TauAudit)
+    rng = default_rng(setting.seed)
+    blocks = [[a] for a in groups] if audit.within_group else [[*groups]]  # of one stream
     joint = world.joint
     # Approved with outcome 0, with 1, and denied of every group: shares, or counts of finite pasts.
-    kinds: Floats | Ints = np.stack([joint[:, 1], joint[:, 0], joint[:, 2] + joint[:, 3]], 1)[None]
+    kinds: Array | Ints = np.stack([joint[:, 1], joint[:, 0], joint[:, 2] + joint[:, 3]], 1)[None]
     unlimited = None
     if setting.pasts is not None:
         counts = attrgetter("approved_negative", "approved_positive", "denied")
         own = [[counts(past.cells[group]) for group in world.groups] for past in setting.pasts]
         kinds = np.array(own, dtype=np.int64)
     elif setting.history_size is not None:
-        drawn = rng.multinomial(
-            setting.history_size, kinds.ravel() / kinds.sum(), size=setting.repeats
-        )
+        shares, size = kinds.ravel() / kinds.sum(), setting.repeats
+        drawn = rng.multinomial(setting.history_size, shares, size=size)
         kinds = drawn.reshape(-1, *kinds.shape[1:])
     else:
         unlimited = setting.repeats
-    rows = draw_rows_until(rng, tau, outcomes, blocks, kinds, unlimited)
+    rows = draw_rows_until(rng, audit.tau, outcomes, blocks, kinds, unlimited)
     dry = np.asarray(np.isnan(rows).any(axis=(1, 2)))
     runs = np.array([NOTHING] * setting.repeats, dtype=RUN)
-    for at in np.flatnonzero(dry if unlimited is None else dry[:1]):
-        if (kinds[at].sum(axis=1) == 0).any():
-            continue  # a past without a group says nothing
-        past = Past(cells_of(world.groups, kinds[at][:, [1, 0, 2]]))
-        free = check(past if unlimited is None else world.past(), question)
-        for name in ("verdict", "lower", "upper"):  # an unlimited past is the same in all repeats
-            runs[name][at if unlimited is None else dry] = getattr(free, name)
+    if unlimited is not None:
+        runs[dry] = run_of(audit)  # an unlimited past is the same in all repeats
+    else:
+        for at in np.flatnonzero(dry & kinds.sum(axis=2).all(axis=1)):  # else a group is missing
+            past = Past(cells_of(world.groups, kinds[at][:, [1, 0, 2]]))
+            runs[at] = run_of(setting.begin(past))
     if dry.all():
         return runs
     # From here on every outcome has a positive share, and every phase ends.
-    lengths, labels, cost = _online(setting, world, blocks, outcomes, tau, int((~dry).sum()), rng)
+    lengths, labels, cost = _online(audit, world, blocks, int((~dry).sum()), rng)
     ratios = lengths / rows[~dry]
-    low, high = rate_intervals(ratios, paper_epsilon(tau, question, len(groups)) / 12.0)
+    low, high = rate_intervals(ratios, paper_epsilon(audit.tau, question, len(groups)) / 12.0)
     estimate, lower, upper = compare_rates(ratios, low, high, compare)
     limit = question.gamma + question.epsilon / 2.0
     verdict = np.where(estimate > limit, Verdict.UNFAIR.value, Verdict.FAIR.value)
@@ -107,15 +101,10 @@ def draw_tau(setting: Setting) -> Runs | None:
 
 
 def _online(
-    setting: Setting,
-    world: CellWorld,
-    blocks: list[list[int]],
-    outcomes: tuple[int, ...],
-    tau: int,
-    repeats: int,
-    rng: np.random.Generator,
-) -> tuple[Floats, Ints, Floats]:
+    audit: TauAudit, world: CellWorld, blocks: list[list[int]], repeats: int, rng: Generator
+) -> tuple[Array, Ints, Array]:
     """Return the lengths of the phases, (repeats, outcomes, groups), and each repeat's books."""
+    outcomes = outcomes_of(audit.question)
     lengths = np.zeros((repeats, len(outcomes), len(world.cells)))
     labels, cost = np.zeros(repeats, np.int64), np.zeros(repeats)
     for block in blocks:
@@ -123,16 +112,16 @@ def _online(
         denied = np.stack([joint[:, 3], joint[:, 2]]) / np.where(shares > 0.0, shares, 1.0)
         goals = [(i, place) for i in range(len(outcomes)) for place in range(len(block))]
         asked = np.zeros((repeats, *shares.shape), np.int64)  # of outcome 0 and 1, by group
-        for phase in [goals] if setting.options.get("reuse_labels") else [[goal] for goal in goals]:
+        for phase in [goals] if audit.reuse_labels else [[goal] for goal in goals]:
             kinds = [outcomes[i] * len(block) + place for i, place in phase]
-            counts = counts_until(rng, tau, kinds, shares.ravel(), repeats)
+            counts = counts_until(rng, audit.tau, kinds, shares.ravel(), repeats)
             for number, (i, place) in enumerate(phase):
                 lengths[:, i, block[place]] = counts[:, number].sum(axis=1)
             at_end = counts.max(axis=1).reshape(asked.shape)  # counts only grow
             asked += rng.binomial(at_end, np.clip(denied, 0.0, 1.0))
         labels += asked.sum(axis=(1, 2))
         for place, a in enumerate(block):
-            prices, own = setting.costs.of(world.groups[a]), asked[:, :, place]
+            prices, own = audit.costs.of(world.groups[a]), asked[:, :, place]
             cost += prices.feature * own.sum(axis=1) + prices.label * own[:, 0]
     return lengths, labels, cost
 
@@ -152,10 +141,8 @@ def draw_exp(setting: Setting) -> Runs | None:
         populations = {g: _of_rows(world, world.features, g) for g in world.groups}
     else:
         return None
-    seeds = np.random.SeedSequence(setting.seed).spawn(setting.repeats)
-    runs = [
-        _run(setting, at, populations, np.random.default_rng(seed)) for at, seed in enumerate(seeds)
-    ]
+    seeds = SeedSequence(setting.seed).spawn(setting.repeats)
+    runs = [_run(setting, at, populations, default_rng(seed)) for at, seed in enumerate(seeds)]
     draws = np.array([NOTHING if audit is None else run_of(audit) for audit in runs], dtype=RUN)
     going = {i: audit for i, audit in enumerate(runs) if audit and audit.finding is None}
     if going:
@@ -173,10 +160,10 @@ class _Population:
 
     q: float
     denied: tuple[float, float]
-    draw: Callable[[int, np.random.Generator, int | None], Floats]
-    points: Callable[[], list[tuple[float, Floats]]]
+    draw: Callable[[int, Generator, int | None], Array]
+    points: Callable[[], list[tuple[float, Array]]]
 
-    def label(self, sizes: Ints, rng: np.random.Generator) -> Labelled:
+    def label(self, sizes: Ints, rng: Generator) -> Labelled:
         """Return so many people of outcome 0 and 1."""
         people = [self.draw(int(size), rng, outcome) for outcome, size in enumerate(sizes)]
         return Labelled(np.concatenate(people), np.repeat(np.array([0, 1], dtype=np.int8), sizes))
@@ -190,13 +177,13 @@ class _Population:
 def _of_mixture(mixture: GroupMixture) -> _Population:
     q, (zero, one) = mixture.q, mixture.laws
 
-    def sample(size: int, rng: np.random.Generator, outcome: int | None = None) -> Floats:
+    def sample(size: int, rng: Generator, outcome: int | None = None) -> Array:
         ones = int(rng.binomial(size, q)) if outcome is None else size * outcome
         parts = ((one, ones), (zero, size - ones))
         return np.concatenate([law.family.sample(law.theta, n, rng) for law, n in parts])
 
     @cache
-    def points() -> list[tuple[float, Floats]]:
+    def points() -> list[tuple[float, Array]]:
         uniforms = sobol(zero.family.dimension(zero.theta), _POINTS, seed=0)
         return [
             (weight, law.family.from_uniforms(law.theta, uniforms))
@@ -206,22 +193,22 @@ def _of_mixture(mixture: GroupMixture) -> _Population:
     return _Population(q, (1.0 - zero.acceptance, 1.0 - one.acceptance), sample, points)
 
 
-def _of_rows(world: TableWorld, features: Floats, group: str) -> _Population:
+def _of_rows(world: TableWorld, features: Array, group: str) -> _Population:
     here = world.group == world.groups.index(group)
     own, outcome, refused = features[here], world.outcome[here], world.decision[here] == 0
     zero, one = (float(refused[outcome == y].mean()) for y in (0, 1))
-    rows: dict[int | None, Floats] = {None: own, 0: own[outcome == 0], 1: own[outcome == 1]}
+    rows: dict[int | None, Array] = {None: own, 0: own[outcome == 0], 1: own[outcome == 1]}
 
-    def draw(size: int, rng: np.random.Generator, outcome: int | None = None) -> Floats:
+    def draw(size: int, rng: Generator, outcome: int | None = None) -> Array:
         return rows[outcome][rng.integers(len(rows[outcome]), size=size)]
 
     return _Population(float(outcome.mean()), (zero, one), draw, points=lambda: [(1.0, own)])
 
 
 def _run(
-    setting: Setting, repeat: int, populations: dict[str, _Population], rng: np.random.Generator
+    setting: Setting, repeat: int, populations: dict[str, _Population], rng: Generator
 ) -> ExpAudit | None:
-    audit = setting.begin(repeat, rng)
+    audit = setting.begin_repeat(repeat, rng)
     if not isinstance(audit, ExpAudit):
         return None
     if audit.finding is None and audit.phase == "coarse":
@@ -245,9 +232,7 @@ def _run(
     return audit
 
 
-def _add_features(
-    audit: ExpAudit, population: _Population, group: str, rng: np.random.Generator
-) -> None:
+def _add_features(audit: ExpAudit, population: _Population, group: str, rng: Generator) -> None:
     branch, counts = audit.branches[group], audit.counts[group]
     left = branch.features - counts.size  # past people's features were free
     if left <= 0:

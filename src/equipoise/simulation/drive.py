@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import Generator, default_rng
 
+from equipoise._arrays import Array
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit
 from equipoise.errors import InvalidInput, require_kind
@@ -23,8 +24,7 @@ from equipoise.question import Costs, Ticket, Want
 from equipoise.worlds import TableWorld, World
 from equipoise.worlds.world import Person, Seed, require_world
 
-Floats = NDArray[np.float64]
-Delay = Callable[[int, np.random.Generator], int | None]
+Delay = Callable[[int, Generator], int | None]
 """After how many further arrivals an outcome is told; None: the person vanishes."""
 
 
@@ -59,7 +59,7 @@ def run(
     require_kind("audit", audit, Audit, "an audit, as AdaptiveAudit(history, question, costs)")
     require_world(world)
     require_prices_paid(world, audit.costs, audit.assist)
-    rng, by_score = np.random.default_rng(seed), audit.assist is not None
+    rng, by_score = default_rng(seed), audit.assist is not None
     due: list[tuple[int, int, Ticket, Person]] = []  # a heap of outcomes, by when they are told
 
     def ended() -> bool:
@@ -126,9 +126,9 @@ class Denied:
         to draw from, NaN where there is none.
     """
 
-    often: Floats
-    r: Floats
-    scored: list[Floats]
+    often: Array
+    r: Array
+    scored: list[Array]
 
     @classmethod
     def of(cls, audit: AdaptiveAudit, world: World) -> Self:
@@ -148,7 +148,7 @@ class Denied:
 
 
 def run_in_blocks(
-    audit: AdaptiveAudit, denied: Denied, rng: np.random.Generator, most: int | None = None
+    audit: AdaptiveAudit, denied: Denied, rng: Generator, most: int | None = None
 ) -> None:
     """Label denied people, outcomes known at once, until there is a finding or enough came."""
     for _ in in_blocks(audit, denied, rng, most):
@@ -156,7 +156,7 @@ def run_in_blocks(
 
 
 def in_blocks(
-    audit: AdaptiveAudit, denied: Denied, rng: np.random.Generator, most: int | None = None
+    audit: AdaptiveAudit, denied: Denied, rng: Generator, most: int | None = None
 ) -> Iterator[int]:
     """Label the people up to the audit's next change of plan, again and again; yield how many."""
     came = 0

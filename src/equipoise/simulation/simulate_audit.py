@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.random import SeedSequence
+from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import NDArray
 
+from equipoise._arrays import Array
 from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit
@@ -24,7 +25,6 @@ from equipoise.simulation.drive import Delay, Denied, require_prices_paid, run, 
 from equipoise.worlds import World
 from equipoise.worlds.world import require_world
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 NAMES = ("verdict", "cost", "labels", "features", "estimate", "lower", "upper")
@@ -141,13 +141,17 @@ class Setting:
         check_options(self.audit, self.options)
         require_prices_paid(self.world, self.costs, self.options.get("assist"))
 
-    def begin(self, repeat: int, rng: np.random.Generator) -> Audit | None:
+    def begin(self, past: Past) -> Audit:
+        """Return the audit of a past."""
+        return self.audit(past, self.question, self.costs, **self.options)  # type: ignore[arg-type]
+
+    def begin_repeat(self, repeat: int, rng: Generator) -> Audit | None:
         """Return the audit of a repeat; None if its past lacks a group, and nothing can be said."""
         try:
             past = self.pasts[repeat] if self.pasts else self.world.past(self.history_size, rng)
         except BadData:
             return None
-        return self.audit(past, self.question, self.costs, **self.options)  # type: ignore[arg-type]
+        return self.begin(past)
 
 
 def run_setting(
@@ -174,8 +178,8 @@ def run_setting(
 
 
 def _run_once(setting: Setting, repeat: int, seed: SeedSequence) -> tuple[object, ...]:
-    rng = np.random.default_rng(seed)
-    if (audit := setting.begin(repeat, rng)) is None:
+    rng = default_rng(seed)
+    if (audit := setting.begin_repeat(repeat, rng)) is None:
         return NOTHING
     if type(audit) is AdaptiveAudit and setting.at_once:
         run_in_blocks(audit, Denied.of(audit, setting.world), rng)
@@ -221,12 +225,12 @@ class Simulation(JsonValue, Shown):
     """
 
     verdict: NDArray[np.str_]
-    cost: Floats
+    cost: Array
     labels: Ints
     features: Ints
-    estimate: Floats
-    lower: Floats
-    upper: Floats
+    estimate: Array
+    lower: Array
+    upper: Array
     audit: str
     question: Question
     costs: Costs
