@@ -97,15 +97,14 @@ class MixtureWorld(ByCells):
         approval: Mapping[str, float] | None = None,
         tilt: float = 0.0,
         dimension: int = 5,
-        variance: float = 4.0,
         feature_rows: int | None = None,
         seed: int = 0,
     ) -> MixtureWorld:
         """Build the population of the paper's synthetic experiment.
 
-        ``P[A=1] = 0.7``, ``q_{1|1} = 0.7``, ``q_{1|0} = 0.4``; spherical Gaussians; the mean of
-        outcome 1 is uniform on [-1, 1]^d, that of outcome 0 lies ``separation`` away in a random
-        direction.
+        ``P[A=1] = 0.7``, ``q_{1|1} = 0.7``, ``q_{1|0} = 0.4``; spherical Gaussians of variance 4;
+        the mean of outcome 1 is uniform on [-1, 1]^d, that of outcome 0 lies ``separation`` away in
+        a random direction.
 
         Parameters
         ----------
@@ -130,9 +129,8 @@ class MixtureWorld(ByCells):
             across = _unit(across - (across @ direction) * direction)
             normal = np.cos(tilt) * across - np.sin(tilt) * direction
             require_in_open_unit(f"approval of group {group}", rates[group])
-            edge = normal @ good - np.sqrt(variance) * ndtri(rates[group])
-            cut = HalfSpace(normal, float(edge))
-            sigma = variance * np.eye(dimension)
+            edge = normal @ good - 2.0 * ndtri(rates[group])
+            cut, sigma = HalfSpace(normal, float(edge)), 4.0 * np.eye(dimension)
             thetas = family.pack(bad, sigma), family.pack(good, sigma)
             mixtures[group] = GroupMixture.of(share, q, family, thetas, cut)
         return cls(mixtures, feature_rows)
