@@ -107,20 +107,19 @@ def test_a_later_file_of_a_test_programme_brings_labels_and_misses_nobody(ledger
         create(ledger, "other").set_random_accepts(files[0], why="no use")
 
 
-def test_money_is_the_same_wherever_it_is_shown(ledger: str) -> None:
-    live = create(ledger, currency="EUR", decimals=2)
-    run(live, 600, share_told=0.8)
-    reached = live.finding
-    assert reached is not None
+@pytest.mark.parametrize(("audit", "told"), [("rs", 0.8), ("adaptive", 0.1)])
+def test_money_is_the_same_wherever_it_is_shown(ledger: str, audit: str, told: float) -> None:
+    live = create(ledger, audit=audit, currency="EUR", decimals=2)
+    run(live, 600, share_told=told)
     verdict = next(e for e in live.events() if e["type"] == "verdict")
     late = [r.person for r in live.people(states=("RESERVED",)) if r.decision == 0]
     live.tell_many([(person, 0) for person in late])
     status = live.status()
-    assert status.finding.cost == reached.cost == verdict["data"]["finding"]["cost"]
-    assert status.spent > reached.cost
-    for amount in (status.spent, reached.cost):
-        assert f"{amount / 100:,.2f} EUR" in str(status)
-    live.verify()
+    assert status.finding is not None
+    assert status.finding.cost == status.spent > verdict["data"]["finding"]["cost"]
+    assert f"spent       {status.spent / 100:,.2f} EUR for" in str(status)
+    assert live.verify().verdict == status.finding.verdict
+    assert live.replay().to_json() == status.to_json()
 
 
 # -- two people -----------------------------------------------------------------------------------

@@ -77,6 +77,7 @@ class AdaptiveAudit(Audit):
             self._samplers = [ScoreSampler(assist, feature) for feature in prices[0].tolist()]
             self._seed = secrets.randbits(128) if assist.seed is None else assist.seed
         self._accepts = self._basis.accepts
+        self._late = False  # whether answers came since the finding was made
         self.evidence: Evidence | None = None
         """What the labels so far have refuted; None where no label is needed."""
         # With an exact past labels decide in the end, unless outcomes of the approved are unknown.
@@ -98,6 +99,17 @@ class AdaptiveAudit(Audit):
             self.evidence = Evidence(wrong, prices, self._basis.reachable, sizer)
             self.evidence.set_random_accepts(self._basis.counts_of(self._accepts))
             self._weigh()
+
+    @property
+    def finding(self) -> Finding | None:
+        """The answer, or None while the audit goes on.
+
+        The verdict is final; ranges, best guesses and cost follow outcomes that come after it.
+        """
+        found, late, self._late = self._finding, self._late, False
+        if late and found is not None:
+            self._finding = self._report(found.verdict, found.reason, found.missing)
+        return self._finding
 
     def correct(self, ticket: Ticket, outcome: object) -> None:
         """Replace an outcome that was told, or bring one after the request was withdrawn.
@@ -370,8 +382,8 @@ class AdaptiveAudit(Audit):
         evidence = self._evidence()
         evidence.advance()
         if self._finding is not None:
-            return
-        if evidence.verdict is not None:
+            self._late = True
+        elif evidence.verdict is not None:
             self._finding = self._decided(evidence.verdict)
         elif evidence.told.sum() >= self._next_recheck:
             self._next_recheck = RECHECK * evidence.told.sum()

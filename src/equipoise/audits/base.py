@@ -289,11 +289,11 @@ class Audit(ABC):
         if self._finding is None:
             self._concluded = why
             self._finding = self._conclude(why)
-        return self._finding
+        return self.so_far(why)
 
     def so_far(self, why: str = "the audit goes on") -> Finding:
         """Return what the evidence would support if nobody else came; the audit goes on."""
-        return self._conclude(why) if self._finding is None else self._finding
+        return self.finding or self._conclude(why)
 
     @property
     def finding(self) -> Finding | None:

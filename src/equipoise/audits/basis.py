@@ -212,8 +212,8 @@ class Basis:
         strata = short_strata(history, self.question, self.budget, r)
         if not pending:
             return (lacks, *strata)
-        waiting = f"{pending:,} outcomes that are still pending; ranges and best guesses count what"
-        return (lacks, *strata, f"{waiting} was asked before the first of them")
+        waiting = f"{pending:,} outcomes that are still pending; ranges hold however they turn out"
+        return (lacks, *strata, waiting)
 
 
 @dataclass(frozen=True)

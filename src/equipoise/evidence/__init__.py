@@ -6,7 +6,7 @@ from equipoise.evidence.null_cells import NullCells, WrongAnswers
 
 __all__ = ["EDITION", "UNKNOWN", "Evidence", "NullCells", "WrongAnswers", "anytime_interval"]
 
-EDITION = 4
+EDITION = 5
 """Edition of the statistics, named in the first event of every ledger.
 
 Raise it with every change that could make an audit ask, decide or conclude otherwise on the same

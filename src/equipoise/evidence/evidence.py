@@ -359,18 +359,24 @@ class Evidence:
         return low, np.where(weight > 0.0, high, 1.0)
 
     def intervals(self, level: float) -> list[Interval]:
-        """Return where each group's r lies by the requests before the first that is pending.
+        """Return where each group's r lies; an interval ever misses it with probability ``level``.
 
-        Each ever misses it with probability at most ``level``. The estimate is the mean of what is
-        known of these requests, in label equivalents.
+        By the requests before the first that is pending, or by all, pending ones at their worst:
+        both hold at once, and the narrower one is returned. The estimate is the mean of what is
+        known of its requests, in label equivalents.
         """
-        outcomes = np.array([*self.outcomes, PENDING], dtype=np.intp)
-        at = int(outcomes.argmin())
+        first = self.outcomes.index(PENDING) if PENDING in self.outcomes else self.requests
+        both = (self._intervals(at, level) for at in sorted({first, self.requests}))
+        return [min(own, key=lambda i: i.upper - i.lower) for own in zip(*both, strict=True)]
+
+    def _intervals(self, at: int, level: float) -> list[Interval]:
+        """Return each group's interval by the first so many requests."""
         groups = np.array(self._groups[:at], dtype=np.intp)
+        outcomes = np.maximum(np.array(self.outcomes[:at], dtype=np.intp), UNKNOWN)
         epochs = self._starts.searchsorted(np.arange(at), side="right") - 1
         plain = self._plain[epochs, groups]
         counts = self.random_accepts.copy()
-        np.add.at(counts, (groups[plain], outcomes[:at][plain]), 1.0)
+        np.add.at(counts, (groups[plain], outcomes[plain]), 1.0)
         sized, found = list(self._sized(range(len(self._starts)), at)), []
         for group, (zeros, ones, unknown) in enumerate(counts.tolist()):
             people = [own for g, own in sized if g == group]

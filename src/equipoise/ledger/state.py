@@ -250,7 +250,7 @@ class AuditState:
     def finding(self) -> Finding | None:
         """Return what the evidence supports by now, None while the audit is in progress.
 
-        Its cost is the ledger's: what was spent when this verdict was reached.
+        Its cost is the ledger's: what was spent by now.
         """
         books = self.books
         if self.foreign:
@@ -261,11 +261,8 @@ class AuditState:
         finding = self.audit.finding
         if finding is None and books.concluded is not None:
             finding = self.audit.so_far(books.concluded)
-        if finding is None:
-            return None
-        if books.recorded is not None and books.verdict == finding.verdict and not books.unsettled:
-            return replace(finding, cost=books.recorded["cost"])
-        return replace(finding, cost=float(books.head.spent + books.head.overrun))
+        spent = float(books.head.spent + books.head.overrun)
+        return None if finding is None else replace(finding, cost=spent)
 
     def drift_tests(self) -> tuple[DriftTest, ...]:
         """Return whether the present is like the past."""

@@ -34,8 +34,8 @@ class Proposal(JsonValue):
 class Status(JsonValue, Shown):
     """An audit as of one event; money in minor units.
 
-    ``finding.cost`` is what was spent when the verdict was reached, ``spent`` what is by now; they
-    differ by outcomes that came after it. ``actors`` counts events by who did them.
+    The finding's verdict is final; its ranges and cost follow outcomes that come after it.
+    ``actors`` counts events by who did them.
 
     Examples
     --------
@@ -135,8 +135,6 @@ class Status(JsonValue, Shown):
         lines += [f"  {what:<12}{words}" for what, any_, words in notes if any_]
         if self.finding is None:
             return "\n".join([*lines, "  verdict     none yet"])
-        cost = self.money(self.finding.cost)
-        lines.append(f"  cost        {cost} when the verdict was reached, {held} by now")
         return "\n".join([*lines, str(self.finding)])
 
     def _rows(self) -> Sequence[Row]:

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.evidence import UNKNOWN, Evidence
+from equipoise.evidence import UNKNOWN, Evidence, anytime_interval
 from equipoise.evidence.evidence import PENDING
+from equipoise.finding import Interval
 from tests.profiles import examples
 from tests.unit.evidence.states import (
     NEVER,
@@ -58,6 +59,26 @@ def replay(evidence: Evidence, events: list[tuple[str, int, int]]) -> Evidence:
             record(evidence, number, value)
             evidence.advance(replan=kind == "tell")
     return evidence
+
+
+# -- intervals ------------------------------------------------------------------------------------
+
+
+def test_a_pending_label_widens_an_interval_by_itself_only() -> None:
+    """One early label that stays away is one unknown label; of many the first ones are counted."""
+    evidence = random_setup(0, most_groups=2).start(NEVER)
+    numbers = [request(evidence, 0) for _ in range(101)]
+    for number in numbers[1:]:
+        record(evidence, number, number % 2)
+    first, other = evidence.intervals(0.05)
+    assert (first.lower, first.upper) == anytime_interval(50, 50, 1, 0.05)
+    assert (first.estimate, other) == (0.5, Interval(0.0, 1.0))
+    record(evidence, numbers[0], 1)
+    for _ in range(900):
+        request(evidence, 0)
+    (first, _) = evidence.intervals(0.05)
+    assert (first.lower, first.upper) == anytime_interval(51, 50, 0, 0.05)
+    assert first.estimate == 51 / 101
 
 
 # -- a function of counts -------------------------------------------------------------------------
