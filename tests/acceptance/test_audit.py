@@ -296,7 +296,7 @@ def test_an_audit_is_managed_from_the_shell(ledger: str, tmp_path: Path) -> None
     assert "runs: equipoise audit scrub loans" in audit("erase", "bert")
     assert "1 of them still in the files" in audit("status")
     assert audit("scrub").strip() == "erased"
-    assert audit("upgrade", "--why", "a new release").strip() == "upgraded, as before"
+    assert audit("upgrade", "--why", "a new release").strip() == "nothing to upgrade"
     log = audit("log", "--last", 3)
     assert re.search(r"anna +reported a refusal +person 2", log)
     assert re.search(r"erased a person +person 2", log)
@@ -334,7 +334,7 @@ def test_what_is_said_of_people_is_read_as_the_past_was(tmp_path: Path) -> None:
     asks = write_csv(tmp_path / "asks.csv", "person,group,decision", people)
     asked = equipoise("audit", "ask", "loans", "-f", asks, *book)
     assert "2 rows: 2 new, 0 known before, 0 refused" in asked.stdout, asked.stderr
-    assert "x outcome wanted: override the denial, if" in asked.stdout
+    assert "2 x override this denial, and tell" in asked.stdout
     outcomes = [("p4", "REPAID"), ("p5", "")]
     file = write_csv(tmp_path / "told.csv", "id,outcome", outcomes)
     more = equipoise("audit", "tell", "loans", "-f", file, "--column", "person=id", *book)

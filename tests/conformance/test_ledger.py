@@ -63,7 +63,7 @@ def test_telling_twice_is_free_and_telling_otherwise_is_a_recorded_conflict(ledg
     assert live.tell("person", 1).state == "REVEALED"
     assert live.tell("person", 1).repeated
     for _ in range(2):
-        with pytest.raises(Conflict, match="outcome 1 of person 'person' is stored; got 0"):
+        with pytest.raises(Conflict, match=r"outcome 1 \(good\) of person 'person' is stored"):
             live.tell("person", 0)
     status = live.status()
     assert status.conflicts == 1
@@ -79,7 +79,7 @@ def test_advice_can_be_pasted_into_a_shell(ledger: str) -> None:
     with pytest.raises(Conflict) as refusal:
         live.tell("Anna B; rm *", 0)
     said = str(refusal.value).partition("equipoise ")[2].removesuffix(")")
-    words = ["audit", "correct", "loans & more", "Anna B; rm *", "0", "--why", "REASON"]
+    words = ["audit", "correct", "loans & more", "Anna B; rm *", "bad", "--why", "REASON"]
     assert shlex.split(said) == words
     assert "audit scrub 'loans & more'" in live.erase("Anna B; rm *").why
 

@@ -154,7 +154,9 @@ def conclude(
     live: LiveAudit,
     fail_on: frozenset[Verdict],
     why: str = option("nobody else is to come", "Reason."),
-    yes: bool = option(False, "Do not ask for confirmation.", flags="--yes -y"),
+    yes: bool = option(
+        False, "Do not ask, as is done while there is no verdict.", flags="--yes -y"
+    ),
 ) -> Answer:
     """Say that nobody else will come, and give the verdict that the evidence supports."""
     if live.finding is None and not yes:

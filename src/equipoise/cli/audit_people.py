@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,45 +23,51 @@ FILES = "Many people at once"
 Carry = Callable[..., Answer]
 EXPLAINED = ("UNLINKED", "CONCLUDED", "DECIDED")  # states of an audit that say why
 
-STATES = {
+SAID = {  # of a person's state, and of why nothing is wanted
     "SCORE_ONLY": "nothing to do (looked at, and not drawn to be asked)",
     "RESERVED": "override this denial, and tell how it goes",
+    "AWAITED": "tell how it goes",  # of an approved person
     "EXECUTED": "overridden, the outcome is awaited",
     "REVEALED": "the outcome is noted",
     "CORRECTED": "the outcome is corrected, the old one stays on record",
     "OVERDUE": "the outcome is overdue",
     "WITHDRAWN": "withdrawn, the outcome stays unknown",
     "WRITTEN_OFF": "written off, the outcome stays unknown",
+    "approved": "nothing to do (approved: there is no denial to override)",
+    "budget": "nothing to do (the budget is spent or held)",
+    "concluded": "nothing to do (the audit is concluded)",
+    "decided": "nothing to do (the audit has its verdict)",
+    "in_flight": "nothing to do (as many overrides as allowed are out)",
+    "left_out": "nothing to do (this group is not compared)",
+    "lottery": "nothing to do (not drawn in the lottery)",
+    "not_wanted": "nothing to do (another group is wanted now)",
+    "paused": "nothing to do (the audit is paused)",
 }
-WHY_NOTHING = {
-    "approved": "approved: there is no denial to override",
-    "budget": "the budget is spent or held",
-    "concluded": "the audit is concluded",
-    "decided": "the audit has its verdict",
-    "in_flight": "as many overrides as allowed are out",
-    "lottery": "not drawn in the lottery",
-    "not_wanted": "another group is wanted now",
-    "paused": "the audit is paused",
-}
+IDLE = {"RESUMED": "nothing to resume", "UPGRADED": "nothing to upgrade"}
 
 PERSON = typer.Argument(None, metavar="PERSON", help="Pseudonym.", show_default=False)
 KNOWN = typer.Argument(..., metavar="PERSON", help="Pseudonym.", show_default=False)
 WHY = option(..., "Reason, kept in the ledger.")
 
 
-def replied(reply: Reply) -> Answer:
+def what_came(reply: Reply, command: object) -> str:
+    """Return the key in ``SAID`` of what came of a command."""
+    if reply.state == "RESERVED" and getattr(command, "decision", 0) == 1:
+        return "AWAITED"
+    return reply.why if reply.state == "SKIPPED" else reply.state
+
+
+def replied(reply: Reply, command: object = None) -> Answer:
     """Return what came of one command, in words too: what to do now, or what is known."""
-    again = ", as before" if reply.repeated else ""
-    said = STATES.get(reply.state, reply.state.lower())
+    if reply.repeated and reply.state in IDLE:
+        return Answer(reply, IDLE[reply.state])
+    again, came = ", as before" if reply.repeated else "", what_came(reply, command)
+    said = SAID.get(came, came.lower())
     if reply.state == "PROPOSED":
         return Answer(reply, f"proposed as {reply.number}{again}; somebody else must approve it")
     if not reply.person:
         why = f": {reply.why}" if reply.state in EXPLAINED else ""
         return Answer(reply, f"{said}{again}{why}")
-    if reply.state == "SKIPPED":
-        said = f"nothing to do ({WHY_NOTHING.get(reply.why, reply.why)})"
-    if reply.state == "RESERVED" and reply.hold == 0:  # approved, or denied where nothing is paid
-        said = "tell how it goes; override the denial, if there was one"
     return Answer(reply, f"{reply.person}: {said}{again}")
 
 
@@ -105,11 +113,15 @@ def one_or_many(
             return kind(**{name: columns.value(name, row) for name in (*said, *seen)}, **more)
 
         if file is None:
-            return replied(live.do(make({**said, **seen})))
-        done = store(
-            live, file, lambda r: None if columns.lacks_outcome(r) else make(r), results=results
-        )
-        return Answer(done, end=done.problem())
+            command = make({**said, **seen})
+            answer = replied(live.do(command), command)
+        else:
+            done = store(live, file, columns, make, results=results)
+            answer = Answer(done, str(done), done.problem())
+        if verb == "tell" and (found := live.finding) is not None:
+            see = f"see equipoise audit status {shlex.quote(live.row.name)}"
+            return replace(answer, words=f"{answer.words}\nverdict: {found.verdict}; {see}")
+        return answer
 
     return carry_out
 

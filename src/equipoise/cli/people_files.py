@@ -7,35 +7,30 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise._json import JsonValue
+from equipoise.cli.audit_people import SAID, what_came
 from equipoise.cli.console import working
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.tables import translated
 from equipoise.history.values import LiveValues
-from equipoise.ledger.commands import Ask, Command
+from equipoise.ledger.commands import Ask, Command, printable
 
 if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
 
 AT_ONCE = 1000
 SHOWN = 5  # refused rows named on the screen
-WANTED = {
-    "LABEL": "outcome wanted: override the denial, if there was one, and tell it",
-    "FEATURES": "features wanted",
-    "SCORE_ONLY": "looked at, nothing wanted",
-    "NOTHING": "nothing wanted",
-}
 RESULT_COLUMNS = ("person", "want", "hold", "state", "why", "repeated", "problem")
 
 Row = Mapping[str, Any]
-Make = Callable[[Row], Command | None]
-"""A row, by the file's columns -> what to do; None where it says nothing yet."""
+Make = Callable[[Row], Command]
+"""A row, by the file's columns -> what to do."""
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -156,20 +151,20 @@ def number(what: str, value: object, values: LiveValues) -> float | int | None:
 
 @dataclass
 class BatchResult(JsonValue):
-    """What came of a file."""
+    """What came of a file; ``answers`` counts people by state, or by why nothing is wanted."""
 
     rows: int = 0
     new: int = 0
     repeated: int = 0
     silent: int = 0
     refused: list[dict[str, Any]] = field(default_factory=list)
-    wanted: dict[str, int] = field(default_factory=dict)
+    answers: dict[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         lines = [f"{self.rows:,} rows: {self.new:,} new, {self.repeated:,} known before"]
         lines[0] += f", {len(self.refused):,} refused"
         lines[0] += f", {self.silent:,} without an outcome yet" if self.silent else ""
-        lines += [f"  {n:,} x {WANTED[want]}" for want, n in sorted(self.wanted.items())]
+        lines += [f"  {n:,} x {SAID[came]}" for came, n in sorted(self.answers.items())]
         lines += [f"  line {row['line']:,}: {row['problem']}" for row in self.refused[:SHOWN]]
         if len(self.refused) > SHOWN:
             lines.append(f"  and {len(self.refused) - SHOWN:,} more (--json or --results show all)")
@@ -183,7 +178,9 @@ class BatchResult(JsonValue):
         return InvalidInput(said) if self.refused else None
 
 
-def store(live: LiveAudit, path: Path, make: Make, *, results: Path | None = None) -> BatchResult:
+def store(
+    live: LiveAudit, path: Path, columns: PeopleColumns, make: Make, *, results: Path | None = None
+) -> BatchResult:
     """Carry out every row of a file; running it again changes nothing.
 
     Each row is stored whole or not at all. Rows that cannot be read, or that the audit refuses,
@@ -197,14 +194,16 @@ def store(live: LiveAudit, path: Path, make: Make, *, results: Path | None = Non
         out = csv.writer(file)
         out.writerow(("line", *RESULT_COLUMNS))
         while part := list(islice(rows, AT_ONCE)):
-            commands = [_made(make, row) for _, row in part]
+            commands = [_made(columns, make, row) for _, row in part]
             replies = iter(live.run(command for command in commands if command is not None))
-            for (line, _), command in zip(part, commands, strict=True):
+            for (line, row), command in zip(part, commands, strict=True):
                 total.rows += 1
                 if command is None:
                     total.silent += 1
                     continue
                 reply = next(replies)
+                if not reply.person and isinstance(row, Mapping):  # it never became a command
+                    reply = replace(reply, person=printable(columns.value("person", row)))
                 out.writerow([line, *(getattr(reply, name) for name in RESULT_COLUMNS)])
                 if reply.problem is not None:
                     refused = {"line": line, "person": reply.person, "problem": reply.problem}
@@ -213,12 +212,18 @@ def store(live: LiveAudit, path: Path, make: Make, *, results: Path | None = Non
                 total.repeated += reply.repeated
                 total.new += not reply.repeated
                 if isinstance(command, Ask):
-                    total.wanted[reply.want] = total.wanted.get(reply.want, 0) + 1
+                    came = what_came(reply, command)
+                    total.answers[came] = total.answers.get(came, 0) + 1
     return total
 
 
-def _made(make: Make, row: Row | InvalidInput) -> Command | InvalidInput | None:
+def _made(
+    columns: PeopleColumns, make: Make, row: Row | InvalidInput
+) -> Command | InvalidInput | None:
+    """Return what to do, why not, or None where a row says nothing yet."""
     try:
-        return row if isinstance(row, InvalidInput) else make(row)
+        if isinstance(row, InvalidInput):
+            return row
+        return None if columns.lacks_outcome(row) else make(row)
     except InvalidInput as error:  # a value that nobody explained
         return error

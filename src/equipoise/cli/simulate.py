@@ -174,5 +174,6 @@ def runs_told(summaries: Sequence[Summary], least: float = 0.0) -> Table:
                 "mean labels": one.mean_labels,
             }
         )
-    runs = summaries[0].repeats
-    return Table(rows, f"{runs:,} runs; ± is the standard error of the mean, as a share of it")
+    medians = ", ".join(written(one.cost_quantiles["0.5"]) for one in summaries)
+    runs = f"{summaries[0].repeats:,} runs, median cost {medians}"
+    return Table(rows, f"{runs}; ± is the standard error of the mean, as a share of it")

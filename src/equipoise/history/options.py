@@ -32,7 +32,7 @@ class Open(JsonValue):
         return self.choices[0]
 
     def __repr__(self) -> str:
-        return f"<{' or '.join(map(repr, self.choices))}>"
+        return f"<{' | '.join(map(repr, self.choices))}>"
 
 
 Value = str | int | float | Open
@@ -125,6 +125,8 @@ class ReadOptions:
         by_column = meaning if isinstance(meaning, Mapping) else {"": meaning}
         found: dict[str, list[Value]] = {role: [] for role in ROLES}
         for column, value in ((c, value) for c, own in by_column.items() for value in listed(own)):
+            if re.search(r"<.+ \| .+>$", str(value)):
+                raise InvalidInput(f"{argument!r}: replace {value} by the one that is meant")
             name, mark, rest = str(value).partition("=")
             if not column and mark and name in roles:  # as on the command line: outcome=repaid
                 column, value = name, rest
@@ -351,7 +353,7 @@ def _spelled(options: Mapping[str, Any]) -> tuple[str, str]:
         arguments.append(f"{name}={(str(value) if isinstance(value, datetime.date) else value)!r}")
         by_role = value.items() if isinstance(value, Mapping) else [("", value)]
         for role, one in ((role, one) for role, values in by_role for one in listed(values)):
-            word = f"<{' or '.join(one.choices)}>" if isinstance(one, Open) else str(one)
+            word = f"<{' | '.join(one.choices)}>" if isinstance(one, Open) else str(one)
             if name != "seed":  # is for Python alone
                 flags.append(f"{_flag(name)} {shlex.quote(f'{role}={word}' if role else word)}")
     return ", ".join(arguments), " ".join(flags)

@@ -178,13 +178,15 @@ class Coding(JsonValue):
     outcome: YesNo
     missing_values: tuple[str, ...] = ()
 
-    def bit_of(self, role: str, value: object) -> int:
-        """Return what a decision or an outcome means."""
+    def bit_of(self, role: str, value: object, also: Words = ()) -> int:
+        """Return what a decision or an outcome means; ``also`` are further words that are known."""
         reading: YesNo = getattr(self, role)
         bit = reading.bit(value)
         if bit is None or is_missing(value, self.missing_values):
-            known = sorted({*reading.ones, *reading.zeros})
-            raise UnknownName(f"{role} (column {self.columns[role][0]!r})", value, known)
+            known = {*also, *reading.ones, *reading.zeros}
+            if also and "1" in reading.zeros:  # 0 and 1 may mean either
+                known -= STANDARD.keys()
+            raise UnknownName(f"{role} (column {self.columns[role][0]!r})", value, sorted(known))
         return bit
 
 
@@ -226,7 +228,7 @@ class LiveValues:
             return plain
         if key in PLAIN[role] and (coding is None or getattr(coding, role).bit(value) is None):
             return int(key == PLAIN[role][0])
-        return value if coding is None else coding.bit_of(role, value)
+        return value if coding is None else coding.bit_of(role, value, PLAIN[role])
 
     def is_missing(self, value: object) -> bool:
         """Whether a value stands for none."""

@@ -268,7 +268,8 @@ class Reply(JsonValue):
         proposal, what to approve it by.
     state, why
         The person's state, and why nothing is wanted where it is SKIPPED: ``approved``, ``budget``,
-        ``concluded``, ``decided``, ``in_flight``, ``lottery``, ``not_wanted`` or ``paused``.
+        ``concluded``, ``decided``, ``in_flight``, ``left_out``, ``lottery``, ``not_wanted`` or
+        ``paused``.
     repeated
         The command changed nothing: it was carried out before.
     problem

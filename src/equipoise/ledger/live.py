@@ -204,7 +204,9 @@ class LiveAudit(Verbs):
         """Mark the requests that are older than ``days`` (the audit's ``overdue_after``)."""
         limit = self.settings.overdue_after if days is None else days
         if limit is None:
-            raise InvalidInput("'days' is needed: the audit was made without 'overdue_after'")
+            raise InvalidInput(
+                "'days' (--days) is needed: the audit was made without 'overdue_after'"
+            )
         require_non_negative("days", limit)
         before = stamp(self._store.now() - timedelta(days=min(limit, LONG_AGO)))
         waiting = self.people(states=("RESERVED", "EXECUTED"))

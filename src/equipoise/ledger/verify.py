@@ -32,8 +32,8 @@ FORMAT = 3
 GENESIS = "0" * 64  # what the first event names as the hash before it
 SCORE_RECORD = ("score", "version", "price", "m", "pi", "range", "draw")  # known before asking
 REASONS = (  # why nothing is wanted of somebody
-    *("approved", "budget", "concluded", "decided", "in_flight", "lottery", "not_wanted"),
-    "paused",
+    *("approved", "budget", "concluded", "decided", "in_flight", "left_out", "lottery"),
+    *("not_wanted", "paused"),
 )
 
 

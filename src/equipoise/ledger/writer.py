@@ -260,6 +260,8 @@ class TransactionWriter:
             data["closed"] = True
         if decision == 1:
             return ticket, "approved"
+        if group in audit.question.compared(audit.cells).left_out:
+            return ticket, "left_out"
         if audit.is_broke or group in audit.closed or audit.costs.of(group).worst > audit.available:
             return ticket, "budget"
         return ticket, "not_wanted" if audit.finding is None else "decided"
@@ -278,10 +280,11 @@ class TransactionWriter:
             return _reply(row, repeated=True)
         if not row.conflicted:
             self._happens("conflict", row, told=outcome)
-        about = shlex.join([self.state.settings.name, str(row.person), str(outcome)])
+        old, new = ("bad", "good") if outcome else ("good", "bad")
+        about = shlex.join([self.state.settings.name, str(row.person), new])
         raise Conflict(
-            f"outcome {row.outcome} of person {row.person!r} is stored; got {outcome}. The "
-            "conflict is recorded and the stored outcome stands; if the new one is right: "
+            f"outcome {row.outcome} ({old}) of person {row.person!r} is stored; got {outcome} "
+            f"({new}). The conflict is recorded and the stored outcome stands; if {new} is right: "
             f"correct({row.person!r}, {outcome}, why) "
             f"(equipoise audit correct {about} --why REASON)"
         )

@@ -76,7 +76,7 @@ def test_conclude_is_confirmed(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     declined = run(*conclude, said="n\n")
     assert (declined.exit_code, "nothing was done" in declined.stdout) == (1, True)
     paused = run("audit", "resume", "loans", "--why", "by mistake", "-l", "LEDGER")
-    assert paused.stdout == "resumed, as before\n"
+    assert paused.stdout == "nothing to resume\n"
     done = run(*conclude, "--fail-on", "INCONCLUSIVE", said="y\n")
     assert done.exit_code == 3
     assert "INCONCLUSIVE: nobody else is to come" in done.stdout

@@ -113,9 +113,11 @@ def test_what_only_a_person_can_know_stays_open() -> None:
         {"race": ["a", "b"] * 4, "decision": [1] * 8, "status": ["x", "y", "y", "x"] * 2}
     )
     message = message_of(data, **LOANS)
-    assert "positive={'outcome': <'x' or 'y'>}" in message
+    assert "positive={'outcome': <'x' | 'y'>}" in message
     assert "was tried with the first of each <choice>" in message
     assert call_of(message, data).cells["a"].approved_positive == 2
+    with pytest.raises(InvalidInput, match=r"'positive': replace .*<x \| y> by the one"):
+        eq.History.read(data, **LOANS, positive="outcome=<x | y>")
 
 
 @pytest.mark.parametrize(
@@ -171,13 +173,13 @@ def test_the_words_of_a_column_are_known_not_those_of_the_other() -> None:
 @pytest.mark.parametrize(
     ("values", "open_choices"),
     [
-        (["0", "1", "offen"], ["positive={'outcome': <'0' or '1'>}", "missing_values=[<'offen'>]"]),
+        (["0", "1", "offen"], ["positive={'outcome': <'0' | '1'>}", "missing_values=[<'offen'>]"]),
         (
             ["bezahlt", "ausgefallen", "offen"],
             [
-                "positive={'outcome': <'bezahlt' or 'ausgefallen' or 'offen'>}",
-                "negative={'outcome': <'ausgefallen' or 'bezahlt' or 'offen'>}",
-                "missing_values=[<'offen' or 'bezahlt' or 'ausgefallen'>]",
+                "positive={'outcome': <'bezahlt' | 'ausgefallen' | 'offen'>}",
+                "negative={'outcome': <'ausgefallen' | 'bezahlt' | 'offen'>}",
+                "missing_values=[<'offen' | 'bezahlt' | 'ausgefallen'>]",
             ],
         ),
     ],
@@ -210,7 +212,7 @@ def test_a_denial_in_another_language_is_not_left_out() -> None:
         }
     )
     message = message_of(data, **LOANS)
-    assert "negative={'decision': <'Nein' or 'storniert'>}" in message
+    assert "negative={'decision': <'Nein' | 'storniert'>}" in message
     cells = call_of(message, data).cells
     assert sum(c.denied for c in cells.values()) == 4
 

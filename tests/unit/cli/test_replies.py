@@ -1,0 +1,108 @@
+"""What the command line answers about people: commands that run, counts by reason, the verdict."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from equipoise.cli import app
+
+# The outcome's column is called after what went wrong; nobody is compared with Joint.
+COUNTS = (("White", 600, 100, 300), ("Black", 300, 50, 650), ("Joint", 20, 5, 10))
+ROWS = ["race,approved,default_24m"] + [
+    f"{group},{decision},{outcome}"
+    for group, good, bad, denied in COUNTS
+    for decision, outcome, n in ((1, 0, good), (1, 1, bad), (0, "", denied))
+    for _ in range(n)
+]
+READ = ("-g", "race", "-d", "approved", "-o", "default_24m", "--positive", "outcome=0")
+ASKED = ("--metric", "equal_opportunity", "--leave-out", "Joint", "--label-cost", "10")
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return what runs a command in a folder of its own, with an audit called hmda."""
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(command: str, code: int = 0) -> str:
+        done = CliRunner().invoke(app, ["audit", *shlex.split(command)])
+        assert done.exit_code == code, done.output
+        return done.stderr if code else done.stdout
+
+    Path("past.csv").write_text("\n".join(ROWS) + "\n")
+    invoke(shlex.join(["new", "hmda", "past.csv", *READ, *ASKED, "--budget", "60"]))
+    return invoke
+
+
+def write(name: str, *rows: str) -> None:
+    Path(name).write_text("\n".join(rows) + "\n")
+
+
+def test_advice_runs_where_the_past_was_read_the_other_way_round(run: Run) -> None:
+    run("ask hmda h2 Black 0")
+    assert run("tell hmda h2 repaid", 2).strip().endswith("Known: bad, good")
+    assert "say 'good' or 'bad'" in run("tell hmda h2 0", 2)
+    assert "the outcome is noted" in run("tell hmda h2 good")
+    conflict = run("tell hmda h2 bad", 2)
+    assert "outcome 1 (good) of person 'h2' is stored; got 0 (bad)" in conflict
+    advice = conflict.partition("(equipoise audit ")[2].rpartition(")")[0]
+    assert "the outcome is corrected" in run(advice)
+
+
+def test_a_group_that_is_not_compared_is_called_so(run: Run) -> None:
+    assert "nothing to do (this group is not compared)" in run("ask hmda j1 Joint 0")
+    answers = json.loads(run("ask hmda j1 Joint 0 --json"))
+    assert (answers["why"], answers["repeated"]) == ("left_out", True)
+    run("verify hmda")
+
+
+def test_a_file_s_people_are_counted_by_what_came_of_them(run: Run) -> None:
+    people = [f"p{i},{('White', 'Black')[i % 2]},0" for i in range(12)]
+    write("asks.csv", "person,group,decision", *people, "j1,Joint,0", "a1,White,1")
+    first = run("ask hmda -f asks.csv")
+    assert first.splitlines() == [
+        "14 rows: 14 new, 0 known before, 0 refused",
+        "  6 x override this denial, and tell how it goes",
+        "  1 x nothing to do (approved: there is no denial to override)",
+        "  6 x nothing to do (the budget is spent or held)",
+        "  1 x nothing to do (this group is not compared)",
+    ]
+    write("told.csv", "person,outcome", *(f"p{i},bad" for i in range(6)))
+    told = run("tell hmda -f told.csv")
+    end = "verdict: INCONCLUSIVE; see equipoise audit status hmda"
+    assert told.splitlines() == ["6 rows: 6 new, 0 known before, 0 refused", end]
+    assert run("tell hmda p0 bad").splitlines() == ["p0: the outcome is noted, as before", end]
+    again = run("ask hmda -f asks.csv")
+    assert "  6 x the outcome is noted\n" in again
+    assert "override" not in again.replace("no denial to override", "")
+
+
+def test_rows_that_are_refused_name_their_person(run: Run) -> None:
+    write("asks.csv", "person,group,decision", "k1,Klingon,0", "k2,White,maybe", "k3,White")
+    run("ask hmda -f asks.csv --results results.csv", 2)
+    with open("results.csv", newline="") as file:
+        assert [(row["line"], row["person"]) for row in csv.DictReader(file)] == [
+            *(("2", "k1"), ("3", "k2"), ("4", "")),
+        ]
+    done = CliRunner().invoke(app, ["audit", "ask", "hmda", "-f", "asks.csv", "--json"])
+    assert [row["person"] for row in json.loads(done.stdout)["refused"]] == ["k1", "k2", ""]
+
+
+def test_an_approved_person_is_not_to_be_overridden(run: Run) -> None:
+    run(shlex.join(["new", "all", "past.csv", *READ, "--audit", "baseline", "--option", "tau=4"]))
+    assert run("ask all a1 White 1") == "a1: tell how it goes\n"
+    assert run("ask all d1 White 0") == "d1: override this denial, and tell how it goes\n"
+
+
+def test_nothing_to_do_is_said(run: Run) -> None:
+    assert run("upgrade hmda --why new") == "nothing to upgrade\n"
+    assert run("resume hmda --why 'by mistake'") == "nothing to resume\n"
+    assert "'days' (--days) is needed" in run("overdue hmda", 2)
