@@ -15,7 +15,6 @@ from equipoise.cli.options import acting_audit, command, option, pairs
 from equipoise.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from equipoise.history.values import LiveValues
     from equipoise.ledger import LiveAudit
     from equipoise.ledger.commands import Reply
 
@@ -106,7 +105,7 @@ def one_or_many(
             header = next((list(r) for _, r in read_rows(file) if isinstance(r, Mapping)), [])
         elif lacking := [repr(name.upper()) for name, value in said.items() if value is None]:
             raise InvalidInput(f"{' and '.join(lacking)} must stand after 'PERSON'")
-        columns = PeopleColumns(live_values(live), (*said, *seen), given, header)
+        columns = PeopleColumns(live.settings.values, (*said, *seen), given, header)
         kind: Callable[..., Command] = COMMANDS[verb]
 
         def make(row: Mapping[str, Any]) -> Command:
@@ -124,14 +123,6 @@ def one_or_many(
         return answer
 
     return carry_out
-
-
-def live_values(live: LiveAudit) -> LiveValues:
-    """Return how an audit reads what is said of people."""
-    from equipoise.history.values import Coding, LiveValues
-
-    coding = live.settings.coding
-    return LiveValues(live.settings.groups, Coding.from_dict(coding) if coding else None)
 
 
 @command(live=acting_audit, carry_out=one_or_many)
@@ -214,4 +205,4 @@ def correct(
     why: str = WHY,
 ) -> Answer:
     """Replace an outcome that was wrong; the old one stays in the ledger."""
-    return replied(live.correct(person, live_values(live).bit("outcome", outcome), why))
+    return replied(live.correct(person, live.settings.values.bit("outcome", outcome), why))

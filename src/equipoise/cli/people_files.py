@@ -19,12 +19,11 @@ from equipoise.cli.console import working
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.tables import translated
 from equipoise.history.values import LiveValues
-from equipoise.ledger.commands import Ask, Command, printable
+from equipoise.ledger.commands import AT_ONCE, Ask, Command, printable
 
 if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
 
-AT_ONCE = 1000
 SHOWN = 5  # refused rows named on the screen
 RESULT_COLUMNS = ("person", "want", "hold", "state", "why", "repeated", "problem")
 

@@ -240,7 +240,7 @@ class LiveAudit(Verbs):
 
     def so_far(self) -> Finding:
         """Return what the evidence would support if nobody else came; the audit goes on."""
-        return self.finding or self._driver.read(_so_far)
+        return self.finding or self._driver.read(AuditState.so_far)
 
     def status(self) -> Status:
         """Return people, money, evidence and drift as of now."""
@@ -331,16 +331,6 @@ class LiveAudit(Verbs):
     def results(self, commands: Sequence[Command]) -> list[Reply | EquipoiseError]:
         """Carry out checked commands; return, once stored, a result for each."""
         return self._driver.run(commands, self.actor)
-
-
-def _so_far(state: AuditState) -> Finding:
-    head, settings = state.books.head, state.settings
-    return replace(
-        state.audit.so_far("the audit goes on"),
-        cost=float(head.spent + head.overrun),
-        currency=settings.currency,
-        decimals=settings.decimals,
-    )
 
 
 # -- carrying out commands ----------------------------------------------------------------------

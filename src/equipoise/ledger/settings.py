@@ -15,6 +15,7 @@ from equipoise.cells import Cells
 from equipoise.display import money
 from equipoise.errors import InvalidInput, UnknownName, require_kind
 from equipoise.history.past import Past
+from equipoise.history.values import Coding, LiveValues
 from equipoise.ledger import inputs
 from equipoise.ledger.verify import APPROVABLE, FORMAT
 from equipoise.question import Costs, Question
@@ -118,6 +119,11 @@ class Settings:
             return found
         require_kind("assist", found, Mapping, "an Assist, or what its to_dict() gives")
         return Assist.from_dict(found)
+
+    @cached_property
+    def values(self) -> LiveValues:
+        """How what is said of people is read."""
+        return LiveValues(self.groups, Coding.from_dict(self.coding) if self.coding else None)
 
     @cached_property
     def group_names(self) -> Mapping[str, str]:

@@ -248,21 +248,22 @@ class AuditState:
             )
 
     def finding(self) -> Finding | None:
-        """Return what the evidence supports by now, None while the audit is in progress.
-
-        Its cost is the ledger's: what was spent by now.
-        """
+        """Return what the evidence supports by now, None while the audit is in progress."""
         books = self.books
         if self.foreign:
             try:
                 return None if books.recorded is None else Finding.from_dict(books.recorded)
             except (EquipoiseError, LookupError, TypeError, ValueError):
                 return None  # another edition's findings may say other things
-        finding = self.audit.finding
-        if finding is None and books.concluded is not None:
-            finding = self.audit.so_far(books.concluded)
-        spent = float(books.head.spent + books.head.overrun)
-        return None if finding is None else replace(finding, cost=spent)
+        if self.audit.finding is None and books.concluded is None:
+            return None
+        return self.so_far(books.concluded or "")
+
+    def so_far(self, why: str = "the audit goes on") -> Finding:
+        """Return what the evidence would support if nobody else came; the cost is the ledger's."""
+        head, said = self.books.head, self.settings
+        found, cost = self.audit.so_far(why), float(head.spent + head.overrun)
+        return replace(found, cost=cost, currency=said.currency, decimals=said.decimals)
 
     def drift_tests(self) -> tuple[DriftTest, ...]:
         """Return whether the present is like the past."""

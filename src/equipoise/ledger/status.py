@@ -180,12 +180,7 @@ def status_of(state: AuditState) -> Status:
     if (finding := None if running else state.finding()) is not None:
         alarms = tuple(str(test) for test in tests if test.alarm)
         new = tuple(line for line in alarms if line not in finding.warnings)
-        finding = replace(
-            finding,
-            warnings=(*finding.warnings, *new),
-            currency=settings.currency,
-            decimals=settings.decimals,
-        )
+        finding = replace(finding, warnings=(*finding.warnings, *new))
     # what settings, books and head say under the same name
     known = vars(settings) | vars(books) | vars(books.head)
     own = {field.name: known[field.name] for field in fields(Status) if field.name in known}

@@ -14,7 +14,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from equipoise.errors import EquipoiseError, InvalidInput
-from equipoise.history.values import Coding, LiveValues
 from equipoise.ledger import LiveAudit, Reply
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
@@ -212,9 +211,7 @@ def _command_of(form: Form, what: str, live: LiveAudit) -> Command | InvalidInpu
 
 def _understood(tag: str, said: Mapping[str, str], live: LiveAudit) -> Command | InvalidInput:
     """Return a command from the words of a form or of a table's row, or why it is none."""
-    settings = live.settings
-    coding = Coding.from_dict(settings.coding) if settings.coding else None
-    values = LiveValues(settings.groups, coding)
+    values = live.settings.values
     read: dict[str, Callable[[str], Any]] = {
         "group": values.group,
         "decision": partial(values.bit, "decision"),

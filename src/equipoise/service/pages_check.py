@@ -152,7 +152,7 @@ def _filled_in(form: Form, proposal: Mapping[str, Any]) -> dict[str, Field]:
         values = given if isinstance(given, list) else [given]
         if any(isinstance(value, Mapping) for value in values):  # one of them is open
             options = [v["choices"] if isinstance(v, Mapping) else [v] for v in values]
-            choice = f" {BETWEEN} ".join(" or ".join(map(str, own)) for own in options)
+            choice = f" {BETWEEN} ".join(" | ".join(map(str, own)) for own in options)
             said[name] = Field(choice=choice)
         else:
             said[name] = Field(f"{BETWEEN} ".join(map(str, values)))
