@@ -167,8 +167,7 @@ def conclude(
             )
         typer.echo(f"{live.so_far().verdict} is what the evidence supports so far.")
         if pending := live.status().pending:
-            later = "outcomes are still to come; the verdict will not wait for them."
-            typer.echo(f"{pending:,} {later}")
+            typer.echo(f"{pending:,} outcomes are to come; the verdict will not wait for them.")
         typer.echo("To conclude ends the audit for good: nobody will be asked any more.")
         if not typer.confirm("Conclude?"):
             typer.echo("nothing was done")

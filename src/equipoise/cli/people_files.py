@@ -125,10 +125,15 @@ class PeopleColumns:
             return self._values.group(first) if coding is None else coding.grouping.name(own)
         return self._values.bit(name, first) if coding is None else coding.bit_of(name, first)
 
-    def lacks_outcome(self, row: Row) -> bool:
-        """Whether a row is to tell an outcome, and has none yet."""
-        columns = self._columns.get("outcome")
-        return columns is not None and self._values.is_missing(row.get(columns[0]))
+    def command(self, row: Row | InvalidInput, make: Make) -> Command | InvalidInput | None:
+        """Return what is to be done, why not, or None where an outcome is not known yet."""
+        try:
+            if isinstance(row, InvalidInput):
+                return row
+            outcome = [row.get(column) for column in self._columns.get("outcome", ())]
+            return None if any(map(self._values.is_missing, outcome)) else make(row)
+        except InvalidInput as error:  # a value that nobody explained
+            return error
 
 
 def number(what: str, value: object, values: LiveValues) -> float | int | None:
@@ -193,7 +198,7 @@ def store(
         out = csv.writer(file)
         out.writerow(("line", *RESULT_COLUMNS))
         while part := list(islice(rows, AT_ONCE)):
-            commands = [_made(columns, make, row) for _, row in part]
+            commands = [columns.command(row, make) for _, row in part]
             replies = iter(live.run(command for command in commands if command is not None))
             for (line, row), command in zip(part, commands, strict=True):
                 total.rows += 1
@@ -214,15 +219,3 @@ def store(
                     came = what_came(reply, command)
                     total.answers[came] = total.answers.get(came, 0) + 1
     return total
-
-
-def _made(
-    columns: PeopleColumns, make: Make, row: Row | InvalidInput
-) -> Command | InvalidInput | None:
-    """Return what to do, why not, or None where a row says nothing yet."""
-    try:
-        if isinstance(row, InvalidInput):
-            return row
-        return None if columns.lacks_outcome(row) else make(row)
-    except InvalidInput as error:  # a value that nobody explained
-        return error
