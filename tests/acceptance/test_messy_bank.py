@@ -340,8 +340,8 @@ def test_a_form_leaves_open_what_only_a_person_can_know(book: pd.DataFrame) -> N
         answer = browser.post("/check", data=form, files={"table": ("our loans.csv", table)})
         assert answer.status_code == 422
         for field in (
-            'name="positive_outcome" value="" required placeholder="0 or 1"',
-            'name="negative_outcome" value="" required placeholder="1 or 0"',
+            'name="positive_outcome" value="" required placeholder="0 | 1"',
+            'name="negative_outcome" value="" required placeholder="1 | 0"',
             'name="missing_values" value="Withdrawn; Open"',
             'name="missing_group" value="not stated"',
         ):
