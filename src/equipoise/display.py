@@ -6,19 +6,17 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
-from importlib import import_module
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
-from equipoise.errors import InvalidInput, MissingExtra, UnknownName
+from equipoise.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     import pandas
-    import polars
     from matplotlib.axes import Axes
 
 # Told apart by everybody: blue, bluish green and vermilion, and by lightness where they meet.
-INK, GREY, PALE, SAND = "#1f2933", "#5f6c7b", "#b9cde3", "#e9e4d8"
+INK, GREY = "#1f2933", "#5f6c7b"
 BLUE, FAIR, UNFAIR = "#24588f", "#00735c", "#b0440f"
 
 STYLE: dict[Any, Any] = {
@@ -71,20 +69,6 @@ def draw_ranges(
     ax.grid(visible=False, axis="y")
 
 
-def draw_stacked(
-    ax: Axes, names: Sequence[str], parts: Mapping[str, tuple[Sequence[float], str]]
-) -> None:
-    """Draw a bar per name from top to bottom, made of parts that a legend explains."""
-    starts = [0.0] * len(names)
-    for word, (amounts, colour) in parts.items():
-        ax.barh(range(len(names)), amounts, left=starts, color=colour, label=word, height=0.62)
-        starts = [start + amount for start, amount in zip(starts, amounts, strict=True)]
-    ax.set_yticks(range(len(names)), names)
-    ax.invert_yaxis()
-    ax.grid(visible=False, axis="y")
-    ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.16), ncols=len(parts))
-
-
 Row = Mapping[str, object]
 MOST_ROWS = 30  # of a table in a notebook
 
@@ -92,7 +76,7 @@ MOST_ROWS = 30  # of a table in a notebook
 class Shown:
     """Mixin for results: ``to_frame``, ``plot``, and HTML for notebooks.
 
-    A result says what its rows are, how it is drawn, and what is said above its table.
+    A result says what its rows are, how it is drawn if it is, and what is said above its table.
     """
 
     def _rows(self) -> Sequence[Row]:
@@ -100,8 +84,7 @@ class Shown:
         raise NotImplementedError
 
     def _draw(self, ax: Axes) -> None:
-        """Draw the picture."""
-        raise NotImplementedError
+        """Draw the picture, if there is one."""
 
     def _lines(self) -> Sequence[str]:
         """Return what is said above the table, first a heading: the text without its own tables."""
@@ -111,28 +94,18 @@ class Shown:
         """Return the rows that a notebook shows."""
         return self._rows()
 
-    @overload
-    def to_frame(self, kind: Literal["pandas"] = "pandas") -> pandas.DataFrame: ...
-    @overload
-    def to_frame(self, kind: Literal["polars"]) -> polars.DataFrame: ...
-    def to_frame(
-        self, kind: Literal["pandas", "polars"] = "pandas"
-    ) -> pandas.DataFrame | polars.DataFrame:
-        """Return the result as a table of pandas or polars."""
-        more = {"pandas": {}, "polars": {"infer_schema_length": None}}
-        if kind not in more:
-            raise UnknownName("kind of frame", kind, more)
+    def to_frame(self) -> pandas.DataFrame:
+        """Return the result as a table of pandas."""
         try:
-            frames = import_module(kind)
+            import pandas
         except ImportError:
-            raise MissingExtra(kind, extra="frames", purpose="tables") from None
-        return frames.DataFrame([dict(row) for row in self._rows()], **more[kind])
+            raise MissingExtra("pandas", extra="frames", purpose="tables") from None
+        return pandas.DataFrame([dict(row) for row in self._rows()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the result with matplotlib, in ``ax`` if it is given; return the axes."""
         if type(self)._draw is Shown._draw:
-            kind = type(self).__name__
-            raise InvalidInput(f"a {kind} has no picture; draw what you need of its to_frame()")
+            raise InvalidInput(f"a {type(self).__name__} has no picture; to_frame() is its table")
         with styled():
             if ax is None:
                 from matplotlib import pyplot

@@ -10,7 +10,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.display import Shown
-from equipoise.errors import InvalidInput, UnknownName
+from equipoise.errors import InvalidInput
 from equipoise.finding import Finding
 from equipoise.simulation import Simulation
 from tests.support.simulated import simulate_live
@@ -98,12 +98,15 @@ def test_what_has_no_picture_says_so(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_it_becomes_a_frame_and_plain_data(name: str) -> None:
     result = results()[name]
-    pandas, polars = result.to_frame(), result.to_frame("polars")
-    assert list(pandas.columns) == polars.columns
-    assert len(pandas) == len(polars) > 0
+    assert list(result.to_frame().columns) == list(result._rows()[0])
+    assert len(result.to_frame()) == len(result._rows()) > 0
     json.dumps(result.to_dict(), allow_nan=False)  # type: ignore[attr-defined]
-    with pytest.raises(UnknownName, match="kind of frame 'panda'"):
-        result.to_frame("panda")  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("name", ["Status", "History"])
+def test_a_result_without_a_picture_says_so(name: str) -> None:
+    with pytest.raises(InvalidInput, match=rf"a {name} has no picture; to_frame\(\) is its table"):
+        results()[name].plot()
 
 
 def test_frames_hold_the_numbers() -> None:

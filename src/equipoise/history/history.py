@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from equipoise.errors import InvalidInput, few_of, require_kind
 from equipoise.history.options import ReadOptions, saved_reading
 from equipoise.history.past import Past, require_past
 from equipoise.history.values import Coding, with_counts
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -277,20 +274,6 @@ class History(Past, Shown):
 
     def _table(self) -> Sequence[Row]:
         return past_rows(self.cells)
-
-    def _draw(self, ax: Axes) -> None:
-        from equipoise.display import BLUE, FAIR, PALE, SAND, UNFAIR, draw_stacked
-
-        own = self.cells.values()
-        parts = {
-            "approved, good": ([c.approved_positive for c in own], BLUE),
-            "approved, bad": ([c.approved_negative for c in own], UNFAIR),
-            "approved, not known": ([c.approved_unknown for c in own], PALE),
-            "denied: nobody knows": ([c.unseen for c in own], SAND),
-            "denied, test programme": ([c.denied - c.unseen for c in own], FAIR),
-        }
-        draw_stacked(ax, self.cells.groups, {w: p for w, p in parts.items() if any(p[0])})
-        ax.set_xlabel("past people")
 
     def __repr__(self) -> str:
         return f"<History of {self.cells.total:,g} people in {len(self.cells)} groups>"

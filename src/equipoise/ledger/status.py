@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
 
 from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
@@ -14,9 +13,6 @@ from equipoise.finding import Finding, Interval
 from equipoise.ledger.drift import DriftTest
 from equipoise.ledger.state import AuditState
 from equipoise.ledger.verify import OPEN, GroupTally, people_by_state
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -151,20 +147,6 @@ class Status(JsonValue, Shown):
             }
             for group, g in self.groups.items()
         ]
-
-    def _draw(self, ax: Axes) -> None:
-        from equipoise.display import BLUE, PALE, UNFAIR, draw_stacked
-
-        own = self.groups.values()
-        parts = {
-            "good": ([g.positive for g in own], BLUE),
-            "bad": ([g.negative for g in own], UNFAIR),
-            "in flight": ([g.in_flight for g in own], PALE),
-        }
-        draw_stacked(ax, list(self.groups), parts)
-        ax.set_xlabel("denials that were overridden, by how they turned out")
-        verdict = "no verdict yet" if self.finding is None else str(self.finding.verdict)
-        ax.set_title(f"{self.name}: {verdict}, {self.money(self.spent)} spent", loc="left")
 
 
 def _count(number: int, what: str) -> str:
