@@ -172,15 +172,13 @@ def _shown(value: object) -> str:
     return words if len(words) <= 60 and "\n" not in words else f"a {type(value).__name__}"
 
 
-def few_of(names: Sequence[str], kind: str = "", most: int = 8) -> str:
+def few_of(names: Sequence[str], most: int = 8) -> str:
     """Return names for a message, and of many only the first few and how many there are.
 
     Examples
     --------
-    >>> few_of(["A", "B"], "group "), few_of(["A", "B", "C"], "group ", most=1)
-    ('groups A, B', '3 groups, such as A')
+    >>> few_of(["A", "B"]), few_of(["A", "B", "C"], most=1)
+    ('A, B', '3 groups, such as A')
     """
-    kind = kind if len(names) == 1 or not kind else f"{kind.strip()}s "
-    if len(names) <= most:
-        return f"{kind}{', '.join(names)}"
-    return f"{len(names)} {kind.strip() or 'groups'}, such as {', '.join(names[:most])}"
+    few = ", ".join(names[:most])
+    return few if len(names) <= most else f"{len(names)} groups, such as {few}"

@@ -56,7 +56,6 @@ def past_decisions(
     missing_group: str = option(
         "refuse", "What to call people without a group; 'refuse' refuses them.", VALUES, "NAME"
     ),
-    min_group: int = option(0, "Count groups of fewer people together.", VALUES),
     max_groups: int = option(50, "Most values of a group column.", VALUES),
     unknown: Literal["refuse", "bounds", "like_known"] = option(
         "refuse", "Approved whose outcome is not known yet.", VALUES

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from equipoise.cells import Cells, Decider, GroupCells
 from equipoise.comparison import WITHIN
 from equipoise.errors import BadData, InvalidInput, UnknownName, few_of
-from equipoise.history.history import History, ReadSummary, remarks
+from equipoise.history.history import History, ReadSummary
 from equipoise.history.opening import open_table
 from equipoise.history.options import MEANINGS, ROLES, Problem, ReadOptions, listed, settle, short
 from equipoise.history.other_columns import cut
@@ -21,7 +20,6 @@ from equipoise.history.tables import Rows, Table, require_once
 from equipoise.history.values import (
     AND,
     NOTHING,
-    OTHER,
     STANDARD,
     Coding,
     Grouping,
@@ -79,21 +77,17 @@ def count_table(source: Any, options: ReadOptions, *, everybody: bool = False) -
     With ``everybody`` the outcomes of all denied people are known: they count as random accepts.
     """
     table = open_table(source, options)
-    present = table.columns
-    counted: dict[Any, tuple[Table, Rows, list[str]]] = {}
+    require_once(options.used, table.columns)
+    for column in options.used:
+        if column not in table.columns:
+            raise UnknownName("column", column, table.columns)
+    counted: dict[str, tuple[Table, Rows, list[str]]] = {}
 
     def step(options: ReadOptions) -> CountedTable:
-        require_once(options.used, present)
-        for column in options.used:
-            if column not in present:
-                alike = {name.strip().casefold(): name for name in present}
-                near = get_close_matches(column.strip().casefold(), alike, n=1, cutoff=0.6)
-                fix = options.renamed(column, alike[near[0]]) if near else {}
-                raise Problem(str(UnknownName("column", column, present)), **fix)
-        asked = (options.columns, options.id, options.repeated, options.date)
-        if asked not in counted:
-            counted[asked] = _count(table, options)
-        return _interpret(*counted[asked], options, everybody=everybody)
+        how = options.repeated  # the only remedy that the engine is asked for
+        if how not in counted:
+            counted[how] = _count(table, options)
+        return _interpret(*counted[how], options, everybody=everybody)
 
     return settle(options, source, step)
 
@@ -179,7 +173,6 @@ def _interpret(
     _require_words(every, options)
     grouping = _name_groups(every, options, notes)
     kinds = _decided(every, options, notes)
-    grouping = _fold(every, kinds, grouping, options.min_group, notes)
     decision, outcome = _bits(kinds, options, notes, everybody=everybody)
     _require_outcomes_of_the_approved(kinds, options, notes)
     groups = _split(kinds, [kind.group for kind in kinds])
@@ -196,7 +189,7 @@ def _interpret(
         seed=options.seed,
         deciders=_deciders(kinds, groups, options),
         attributes=_by_attribute(kinds, options, grouping),
-        notes=(*remarks(cells), *table.notes, *notes),
+        notes=(*table.notes, *notes),
         coding=Coding(columns, grouping, decision, outcome, missing),
         summary=_summary(table, kinds, options),
     )
@@ -311,21 +304,6 @@ def _decided(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[
     if gone := sorted({kind.group for kind in kinds} - {kind.group for kind in kept}):
         notes.append(f"Nobody was decided about, so that nothing can be said, in {shown(gone)}.")
     return kept
-
-
-def _fold(every: Kinds, kinds: Kinds, grouping: Grouping, least: int, notes: list[str]) -> Grouping:
-    """Count groups in which few were decided about together."""
-    sizes = _texts(kinds, "group")
-    small = tuple(sorted({k.group for k in every if sizes.get(k.group, 0) < least}))
-    if not small:
-        return grouping
-    for kind in kinds:
-        kind.group = grouping.other(kind.group) if kind.group in small else kind.group
-    notes.append(
-        f"{len(small)} groups of fewer than {least} people are counted together as {OTHER!r}: "
-        f"{shown(small)}."
-    )
-    return replace(grouping, folded=small)
 
 
 def _bits(

@@ -14,14 +14,13 @@ import numpy as np
 from equipoise._json import JsonValue
 from equipoise.cells import Cells
 from equipoise.display import Row, Shown
-from equipoise.errors import InvalidInput, few_of, require_kind
+from equipoise.errors import InvalidInput, require_kind
 from equipoise.history.options import ReadOptions, saved_reading
 from equipoise.history.past import Past, require_past
 from equipoise.history.values import Coding, with_counts
 
 P = ParamSpec("P")
 T = TypeVar("T")
-FEW = 30  # people in a group that is called small
 
 
 @dataclass(frozen=True)
@@ -131,9 +130,6 @@ class History(Past, Shown):
             ``NA``, ``N/A``, ``null`` and the like. Each must be in one of the two columns.
         missing_group
             What to call people without a group; ``"refuse"`` refuses them.
-        min_group
-            Count groups of fewer people together, as ``other groups``; those who are left out as
-            undecided are not counted.
         max_groups
             How many different values a group column may have.
         denied_outcomes
@@ -256,7 +252,7 @@ class History(Past, Shown):
                         f"{cell!r} of group {group!r} must be a whole number of people; got "
                         f"{count!r}"
                     )
-        return cls(cells, seed=seed, notes=remarks(cells))
+        return cls(cells, seed=seed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return counts, what was read, and notes, as plain data."""
@@ -332,20 +328,3 @@ def _feature_columns(features: Any, kind: str = "sensitive_feature") -> dict[str
     if getattr(features, "ndim", 1) == 2:
         return {f"{kind}_{at}": column for at, column in enumerate(features.T)}
     return {str(getattr(features, "name", None) or kind): features}
-
-
-def remarks(cells: Cells) -> tuple[str, ...]:
-    """Say what is remarkable about the counts, once for all groups of which it is true."""
-    found: dict[str, list[str]] = {}
-    for group, c in cells.items():
-        whole = c.approved > 0 and not c.approved_unknown
-        for words, holds in (
-            (f"Fewer than {FEW} people, of whom little can be said, are", c.total < FEW),
-            ("Nobody was approved, so that no outcome is known,", c.approved == 0),
-            ("No outcome of an approved person is known", c.approved_unknown == c.approved > 0),
-            ("No approved person had outcome 1", whole and c.approved_positive == 0),
-            ("No approved person had outcome 0", whole and c.approved_negative == 0),
-            ("Nobody was denied, so that all outcomes are known,", c.denied == 0),
-        ):
-            found.setdefault(words, []).extend([repr(group)] if holds else [])
-    return tuple(f"{words} in {few_of(own, 'group ')}." for words, own in found.items() if own)

@@ -103,22 +103,13 @@ def _open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
         # DuckDB would take a star in a file's name for a pattern.
         names = (path if "://" in path else glob.escape(path) for path in paths)
         files = ", ".join(duckdb_text(sql.literal(name)) for name in names)
-        return connection.from_query(f"FROM {scan}([{files}], union_by_name = true{how})")
+        how += ", union_by_name = true, hive_partitioning = false"
+        return connection.from_query(f"FROM {scan}([{files}]{how})")
 
     with translated(name):
-        own = rows(f"{how}, hive_partitioning = false", paths).columns
-        # Folders name=value are columns where the files lack one that is wanted.
-        names = {column.lower() for column in own}
-        parts = {part for path in paths for part in Path(path).parts[:-1]}
-        folders = {part.partition("=")[0].lower() for part in parts if "=" in part}
-        hive = bool(folders) and any(column.lower() not in names for column in options.used)
-        if hive and (both := folders & names):
-            raise InvalidInput(
-                f"'source': {min(both)!r} is a column of the files and also the name of a folder "
-                f"'{min(both)}=…'; rename the folders to read the column, or take the column out "
-                "of the files to read the folders' names"
-            )
-        if scan == "read_csv" and len(own) == 1 and not hive:
+        found = rows(how, paths)
+        own = found.columns
+        if scan == "read_csv" and len(own) == 1:
             raise BadData(
                 f"cannot read {name}: it is empty, or seems to have the single column {own[0]!r}; "
                 "every line must have as many cells as the first, with the same separator"
@@ -127,8 +118,7 @@ def _open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
             bare = how.replace("header = true", "header = false")
             for path in paths:  # DuckDB calls the second of two columns _1
                 require_once(options.used, rows(bare, [path]).limit(1).fetchall()[0])
-        how += f", hive_partitioning = {hive}, hive_types_autocast = false"
-        return relation(name, rows(how, paths), tuple(notes))
+        return relation(name, found, tuple(notes))
 
 
 def _found(pattern: str, notes: list[str]) -> list[str]:

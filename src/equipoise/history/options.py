@@ -68,7 +68,6 @@ class ReadOptions:
     negative: Meaning = None
     missing_values: str | Sequence[str] = ()
     missing_group: str = "refuse"
-    min_group: int = 0
     max_groups: int = 50
     denied_outcomes: Literal["error", "ignore"] = "error"
     undecided: Literal["refuse", "leave_out"] = "refuse"
@@ -108,7 +107,7 @@ class ReadOptions:
         for name, hint in get_type_hints(ReadOptions).items():
             if get_origin(hint) is Literal and getattr(self, name) not in get_args(hint):
                 raise UnknownName(f"value of {name!r}", getattr(self, name), get_args(hint))
-        for name, least in (("min_group", 0), ("max_groups", 2), ("min_cases", 0)):
+        for name, least in (("max_groups", 2), ("min_cases", 0)):
             require_whole(name, getattr(self, name), least)
         given = self.given
         for name, other in BELONGS.items():
@@ -180,14 +179,6 @@ class ReadOptions:
         if "missing_values" in fix:
             changes["missing_values"] = [*listed(self.missing_values), *fix["missing_values"]]
         return replace(self, **changes)
-
-    def renamed(self, old: str, new: str) -> dict[str, Any]:
-        """Return the arguments that name another column instead."""
-        return {
-            name: short([new if column == old else column for column in listed(columns)])
-            for name, columns in vars(self).items()
-            if old in listed(columns) and name not in MEANINGS
-        }
 
     @property
     def given(self) -> dict[str, Any]:

@@ -43,7 +43,6 @@ Words = tuple[str, ...]
 Counts = Mapping[str, int]
 """Values with their numbers of rows."""
 AND = " & "  # between the values of several group columns
-OTHER = "other groups"
 MOST_VALUES = 100  # of a decision or an outcome
 
 
@@ -133,7 +132,6 @@ class Grouping(JsonValue):
 
     labels: tuple[Mapping[str, str], ...]  # per group column: key of a value -> how it is called
     missing: str | None = None  # what people without a value are called, None if they are refused
-    folded: tuple[str, ...] = ()  # small groups that are counted as other groups
     strata: int = 0  # how many columns, the first ones, name the stratum of the comparison
 
     def name(self, values: Iterable[object]) -> str:
@@ -147,12 +145,7 @@ class Grouping(JsonValue):
                 raise UnknownName("group", text_of(value), labels.values())
             parts.append(label)
         within, group = AND.join(parts[: self.strata]), AND.join(parts[self.strata :])
-        name = f"{within}{WITHIN}{group}" if self.strata else group
-        return self.other(name) if name in self.folded else name
-
-    def other(self, name: str) -> str:
-        """Return what a small group is called, of its stratum."""
-        return f"{name.partition(WITHIN)[0]}{WITHIN}{OTHER}" if self.strata else OTHER
+        return f"{within}{WITHIN}{group}" if self.strata else group
 
 
 @dataclass(frozen=True)

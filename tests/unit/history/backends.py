@@ -163,28 +163,6 @@ def _folder(table: Table, folder: Path) -> object:
     return own
 
 
-def _hive(table: Table, folder: Path) -> object:
-    """Write a folder for every group, as Spark and Hive do."""
-    own, race = folder / "hive", table["race"]
-    for at, value in enumerate(dict.fromkeys(race)):
-        part = own / f"race={_quoted(value)}"
-        part.mkdir(parents=True, exist_ok=True)
-        rows = [i for i, v in enumerate(race) if v == value]
-        pyarrow.parquet.write_table(
-            pa.table(table).drop_columns(["race"]).take(rows), part / f"{at}.parquet"
-        )
-    if not race:
-        own.mkdir()
-        pyarrow.parquet.write_table(pa.table(table), own / "0.parquet")
-    return own
-
-
-def _quoted(value: object) -> str:
-    from urllib.parse import quote
-
-    return "__HIVE_DEFAULT_PARTITION__" if value is None else quote(str(value), safe="")
-
-
 def _excel(table: Table, folder: Path) -> object:
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("loans")
@@ -234,7 +212,6 @@ BACKENDS: dict[str, Callable[[Table, Path], object]] = {
     "parquet list": _parquet_list,
     "parquet glob": _parquet_glob,
     "folder": _folder,
-    "hive partitions": _hive,
     "excel": _excel,
     "delta folder": _delta,
     "delta table": _delta_table,

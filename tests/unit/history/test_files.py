@@ -30,36 +30,10 @@ def write(path: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("folder", ["d=1", "D=1", "g=all"])
-def test_columns_of_files_go_before_names_of_folders(folder: str, tmp_path: Path) -> None:
+def test_names_of_folders_are_no_columns(folder: str, tmp_path: Path) -> None:
     path = write(tmp_path / folder / "past.csv", GOOD)
     for source in (path, path.parent, str(path.parent / "*.csv"), tmp_path):
         assert read(source).cells == CELLS
-
-
-def test_folders_are_columns_that_files_lack(tmp_path: Path) -> None:
-    """A folder above and files in a list are read by it only if the column is wanted."""
-    above = tmp_path / "run=7"
-    paths = [write(above / f"g={g}" / "past.csv", "d,y\n1,1\n0,\n") for g in "ab"]
-    want = Cells(dict.fromkeys("ab", GroupCells(1, 0, 1)))
-    for source in (above, str(above / "g=*" / "*.csv"), str(above / "**" / "*.csv"), paths):
-        assert read(source).cells == want
-    own = [write(above / f"{at}=x" / "past.csv", GOOD) for at in "pq"]
-    assert read(own).cells.total == 8
-
-
-def test_a_folder_above_that_would_override_a_column_is_refused(tmp_path: Path) -> None:
-    for g in "ab":
-        write(tmp_path / "d=1" / f"g={g}" / "past.csv", "d,y\n1,1\n0,\n")
-    with pytest.raises(InvalidInput, match="'d' is a column of the files and also"):
-        read(tmp_path / "d=1")
-    (tmp_path / "d=1").rename(tmp_path / "d")
-    assert read(tmp_path / "d").cells.total == 4
-
-
-def test_a_date_may_be_the_name_of_a_folder(tmp_path: Path) -> None:
-    paths = [write(tmp_path / f"day=2024-0{m}-01" / "past.csv", GOOD) for m in (1, 2, 3)]
-    history = eq.History.read(paths, **COLUMNS, date="day", since="2024-02-01")
-    assert history.cells.total == 8
 
 
 def twice(kind: str, folder: Path) -> object:

@@ -132,7 +132,7 @@ BROKEN: dict[str, tuple[Table, dict[str, Any], type[Exception], str]] = {
     "missing column": (
         table_of(PEOPLE),
         {"group": "rice"},
-        BadData,
+        UnknownName,
         "unknown column 'rice'. Did you mean 'race'? Known: id, race, approved, repaid",
     ),
     "outcome missing on approved rows": (

@@ -42,7 +42,7 @@ def messy(size: int = 3_000) -> pd.DataFrame:
 
 
 def message_of(source: object, **more: Any) -> str:
-    with pytest.raises(BadData) as caught:
+    with pytest.raises(InvalidInput) as caught:
         eq.History.read(source, **more)
     return str(caught.value)
 
@@ -400,7 +400,6 @@ def test_what_is_kept_is_read_alike_and_what_is_given_goes_first(tmp_path: Path)
         "missing_group": 'not "stated"\\ \N{SNOWMAN}\x7f',
         "unknown": "bounds",
         "undecided": "leave_out",
-        "min_group": 3,
         "id": "id",
         "date": "day",
         "since": datetime.date(2024, 1, 1),

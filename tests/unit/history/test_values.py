@@ -147,16 +147,6 @@ def test_a_score_is_no_group() -> None:
     assert len(eq.History.read(data, **COLUMNS, max_groups=60).cells) == 60
 
 
-def test_small_groups_are_folded_only_when_asked() -> None:
-    data = pd.DataFrame(
-        {"race": ["a"] * 40 + ["b"] * 40 + ["c"] * 3 + ["d"] * 2, "decision": 1, "status": 1}
-    )
-    assert len(eq.History.read(data, **COLUMNS).cells) == 4
-    folded = eq.History.read(data, **COLUMNS, min_group=10)
-    assert folded.cells.groups == ("a", "b", "other groups")
-    assert folded.cells["other groups"].total == 5
-
-
 def test_other_encodings_are_named_and_read(tmp_path: Path) -> None:
     text = "race,decision,status\nGrün,1,1\nblau,0,\nblau,1,0\nGrün,0,\n"
     for code in ("utf-16", "latin-1"):
@@ -259,10 +249,6 @@ def test_groups_are_as_large_as_the_people_decided_about() -> None:
     read = eq.History.read(table, **said, undecided="leave_out")
     assert sorted(read.cells) == ["a", "b", "c"]
     assert "Nobody was decided about, so that nothing can be said, in 'd'." in read.notes
-    folded = eq.History.read(table, **said, undecided="leave_out", min_group=30)
-    assert sorted(folded.cells) == ["a", "b", "other groups"]
-    assert folded.cells["other groups"].total == 1
-    assert any("in 'd'." in note for note in folded.notes)
 
 
 def test_swapped_columns_are_named() -> None:

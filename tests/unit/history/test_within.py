@@ -42,14 +42,6 @@ def test_groups_are_read_within_strata() -> None:
     assert same.cells == past.cells
 
 
-def test_small_groups_stay_in_their_stratum() -> None:
-    rows = [*ROWS, ("Asian", "car", 1, 1), ("Other", "car", 0, None)] + ROWS * 2
-    past = eq.History.read(table(rows), within="product", min_group=3, **HOW)
-    assert "car | other groups" in past.cells
-    assert past.coding is not None
-    assert past.coding.grouping.name(("car", "Asian")) == "car | other groups"
-
-
 def test_what_cannot_be_read_within_strata_is_refused() -> None:
     rows = [(race, "a | b" if p == "car" else p, *rest) for race, p, *rest in ROWS]
     with pytest.raises(BadData, match=r"may be called 'a \| b \| Black'; rename the value"):
