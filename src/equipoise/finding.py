@@ -39,6 +39,11 @@ class Interval(JsonValue):
     def __contains__(self, value: float) -> bool:
         return self.lower <= value <= self.upper
 
+    def guessing(self, value: float | None) -> Interval:
+        """Return the range with a best guess, which is kept inside it."""
+        guess = None if value is None else min(max(value, self.lower), self.upper)
+        return Interval(self.lower, self.upper, guess)
+
     @property
     def percent(self) -> str:
         """The range in percent, and the best guess."""
@@ -73,16 +78,19 @@ class GroupShares(JsonValue):
         found = [value for corner in corners if (value := _rate_at(rate, *corner)) is not None]
         if not found:  # undefined: it may be anything
             return Interval(0.0, 1.0)
-        lower, upper = max(min(found), 0.0), min(max(found), 1.0)  # but for rounding
-        guesses = [share.estimate for share in shares[: 2 if rate.trend == 0 else 3]]
-        known = [guess for guess in guesses if guess is not None]
-        guess = _rate_at(rate, *known) if len(known) == len(guesses) else None
-        return Interval(lower, upper, None if guess is None else min(max(guess, lower), upper))
+        known = Interval(max(min(found), 0.0), min(max(found), 1.0))  # but for rounding
+        denied, good, r = (share.estimate for share in shares)
+        if denied is None or (good is None and denied < 1.0):
+            return known
+        return known.guessing(_rate_at(rate, denied, good or 0.0, r))
 
 
-def _rate_at(rate: Rate, denied: float, good: float, r: float = 0.0) -> float | None:
+def _rate_at(rate: Rate, denied: float, good: float, r: float | None) -> float | None:
+    """Return a rate at these shares; None if it is undefined, or r matters and is not known."""
     curve = rate.curve((1.0 - denied) * good, (1.0 - denied) * (1.0 - good), denied)
-    return None if curve is None else curve.at(r)
+    if curve is None or (r is None and curve.trend != 0):
+        return None
+    return curve.at(min(max(r or 0.0, 0.0), 1.0))
 
 
 @dataclass(frozen=True)

@@ -50,9 +50,6 @@ class Check(Finding):
 
     Attributes
     ----------
-    unlimited
-        The interval for the gap if the past shares were the population's: what no amount of past
-        data can narrow further, deciders apart.
     approved_only
         The gap computed from approved rows alone, None where a denominator is empty.
     denied_as_failures
@@ -69,17 +66,14 @@ class Check(Finding):
     (0.0, 0.0, 0.37)
     """
 
-    unlimited: Interval = field(default_factory=lambda: Interval(0.0, 1.0))
     approved_only: float | None = None
     denied_as_failures: float | None = None
     base_rates: Mapping[str, Interval] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        apart = "without deciders " if self.base_rates else ""
         naive = "; ".join(f"{way}: {_shown(value)}" for way, value in self._naive.items())
         more = [
             *(f"  would do well  {g}: {one}" for g, one in self.base_rates.items()),
-            f"  unlimited   {apart}an unlimited past would leave the gap in {self.unlimited}",
             f"  naive       {naive}",
         ]
         return "\n".join([super().__str__(), *more])
@@ -187,7 +181,6 @@ def check(
     )
     known = _known(given, question.metric, budget.past_intervals)
     lower, upper = gap_bounds(known.bands, known.boxes, compare=compare)
-    unlimited = _known(Given(Past(cells, exact=True), assume=assume), question.metric, 0.0)
     table = _known(replace(given, deciders=False), question.metric, budget.past_table)
     verdict = Verdict.INCONCLUSIVE if known.against else free_verdict(given, question, budget)
     seen = {g: c for g, c in cells.items() if c.approved > c.approved_unknown}
@@ -208,13 +201,12 @@ def check(
             *([ASSUMES_DECIDERS] if deciders else []),
         ),
         warnings=(known.against,) if known.against else (),
-        unlimited=Interval(
-            *gap_bounds(unlimited.bands, unlimited.boxes, compare=compare, tolerance=1e-4)
-        ),
         approved_only=_naive(approved, question),
         denied_as_failures=_naive(cells.like_known, question),
         base_rates=known.base_rates,
-        shares=group_shares(history, budget.past_table, table.boxes),
+        shares=group_shares(
+            history, budget.past_table, {g: Interval(*box) for g, box in table.boxes.items()}
+        ),
     )
 
 
@@ -386,17 +378,10 @@ def _pairs_of_rates(bands: Bands, boxes: Box, compare: str | Compare) -> Iterato
         yield _TwoRates(RATES[one].falls, first, second, start, end, block, asked.scale)
 
 
-def group_shares(
-    history: Past, alpha: float, boxes: Box, guesses: Mapping[str, float | None] | None = None
-) -> dict[str, GroupShares]:
+def group_shares(history: Past, alpha: float, r: Mapping[str, Interval]) -> dict[str, GroupShares]:
     """Return what is established of every group's confusion matrix, from which every rate follows.
 
-    Parameters
-    ----------
-    alpha
-        Each of four bounds per group fails with at most this probability.
-    boxes, guesses
-        Where each group's r lies, and the best guess at it, where there is one.
+    Each of four bounds per group fails with probability at most ``alpha``.
     """
     found = {}
     for group, counts in history.cells.items():
@@ -406,7 +391,7 @@ def group_shares(
         found[group] = GroupShares(
             Interval(*denied, counts.denied / counts.total),
             Interval(*good_share(counts, level), known),
-            Interval(*boxes[group], None if guesses is None else guesses.get(group)),
+            r[group],
         )
     return found
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from equipoise.errors import InvalidInput, plain_number
 from equipoise.question import Question
 from equipoise.rates import METRICS
 
@@ -108,18 +107,9 @@ class ErrorBudget:
         )
 
     @classmethod
-    def of_audit(
-        cls, question: Question, groups: int, *, exact: bool, past_share: float = PAST_SHARE
-    ) -> ErrorBudget:
-        """Return the budget of an adaptive audit; an unlimited past (``exact``) uses nothing.
-
-        ``past_share`` is the share of the error probability that finite past data use.
-        """
-        if not 0.0 < (plain_number(past_share) or 0.0) < 1.0 - INTERVAL_SHARE:
-            raise InvalidInput(
-                f"'past_share' must be in (0, {1.0 - INTERVAL_SHARE:g}); got {past_share!r}"
-            )
-        shares = shares_of_audit(0.0 if exact else past_share)
+    def of_audit(cls, question: Question, groups: int, *, exact: bool) -> ErrorBudget:
+        """Return the budget of an adaptive audit; an unlimited past (``exact``) uses nothing."""
+        shares = shares_of_audit(0.0 if exact else PAST_SHARE)
         fair, unfair = question.level_wrong_fair, question.level_wrong_unfair
         verdict, (intervals, _), evidence, (table, _), (labels, _) = shares.values()
         all_bounds = 2 * len(METRICS[question.metric].rates) * groups

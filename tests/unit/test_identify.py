@@ -171,7 +171,7 @@ def test_less_of_the_error_level_decides_no_more() -> None:
     past = world.past(6_000, 1)
     assert check(past, question).verdict is Verdict.FAIR
     assert check(past, replace(question, delta=5e-8)).verdict is Verdict.INCONCLUSIVE
-    budget = ErrorBudget.of_audit(question, 2, exact=False, past_share=1e-6)
+    budget = ErrorBudget.of_audit(replace(question, delta=5e-7), 2, exact=False)
     given = Given(past)
     assert free_verdict(given, question, budget) is Verdict.INCONCLUSIVE
 
@@ -181,5 +181,4 @@ def test_naive_answers_are_shown_beside() -> None:
     found = check(history, Question("equal_opportunity"))
     assert found.approved_only == 0.0
     assert found.denied_as_failures == 0.0
-    assert found.unlimited.upper > 0.5
     assert "naive" in str(found)

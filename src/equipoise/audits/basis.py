@@ -141,38 +141,25 @@ class Basis:
             upper = min(upper, question.threshold)
         elif verdict is Verdict.UNFAIR:
             lower = max(lower, question.gamma)
-        lower, upper = min(lower, upper), max(lower, upper)
-        guesses = {group: own.estimate for group, own in r.items()}
-        rates, estimate = self._with_estimates(rate_intervals(self.bands, boxes), guesses)
+        shares = group_shares(self.history, self.budget.past_table, r)
+        rates = {
+            rate: {g: own.guessing(shares[g].rate(RATES[rate]).estimate) for g, own in by.items()}
+            for rate, by in rate_intervals(self.bands, boxes).items()
+        }
+        gap = Interval(min(lower, upper), max(lower, upper))
         return Finding(
             question=question,
             verdict=verdict,
-            lower=lower,
-            upper=upper,
+            lower=gap.lower,
+            upper=gap.upper,
             reason=reason,
-            estimate=None if estimate is None else min(max(estimate, lower), upper),
+            estimate=gap.guessing(gap_interval(rates, question.compare).estimate).estimate,
             rates=rates,
             decided_by=separation(rates, question.compare) if verdict is Verdict.UNFAIR else None,
             missing=missing,
             assumptions=(*assumptions_of(self.history, question), ASSUMES_STREAM),
-            shares=group_shares(self.history, self.budget.past_table, boxes, guesses),
+            shares=shares,
         )
-
-    def _with_estimates(
-        self, intervals: Mapping[str, Mapping[str, Interval]], r: Mapping[str, float | None]
-    ) -> tuple[dict[str, dict[str, Interval]], float | None]:
-        """Add the plug-in value to each rate that labels or past data support, and to the gap."""
-        cells, out = self.history.cells, dict[str, dict[str, Interval]]()
-        for rate, by_group in intervals.items():
-            out[rate] = {}
-            for group, interval in by_group.items():
-                curve = RATES[rate].curve(*cells[group].like_known.shares)
-                mean, guess = r[group], None
-                if curve is not None and (curve.trend == 0 or mean is not None):
-                    value = curve.at(min(max(mean or 0.0, 0.0), 1.0))
-                    guess = min(max(value, interval.lower), interval.upper)
-                out[rate][group] = Interval(interval.lower, interval.upper, guess)
-        return out, gap_interval(out, self.question.compare).estimate
 
     def what_is_missing(self, evidence: Evidence, pending: int) -> tuple[str, ...]:
         """Say what would bring a verdict, so many outcomes being pending."""
