@@ -105,7 +105,8 @@ class Shown:
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the result with matplotlib, in ``ax`` if it is given; return the axes."""
         if type(self)._draw is Shown._draw:
-            raise InvalidInput(f"a {type(self).__name__} has no picture; to_frame() is its table")
+            kind = type(self).__name__
+            raise InvalidInput(f"a {kind} has no picture; draw what you need of its to_frame()")
         with styled():
             if ax is None:
                 from matplotlib import pyplot

@@ -375,7 +375,7 @@ def _pairs_of_rates(bands: Bands, boxes: Box, compare: str | Compare) -> Iterato
         first, second = (
             Band.stack([bands[rate][group] for group in groups]) for rate in (one, other)
         )
-        yield _TwoRates(RATES[one].falls, first, second, start, end, block, asked.scale)
+        yield _TwoRates(RATES[one].trend < 0, first, second, start, end, block, asked.scale)
 
 
 def group_shares(history: Past, alpha: float, r: Mapping[str, Interval]) -> dict[str, GroupShares]:

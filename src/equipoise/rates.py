@@ -71,35 +71,26 @@ class Curve:
         """Return the largest r with rate >= value (falling rate) or rate <= value (rising rate).
 
         It is -inf where no r in [0, 1] is such, and inf where all are and the curve does not reach
-        the value.
-        """
-        return self._crossing(value, falling, 1.0)
-
-    def since(self, value: ArrayLike, *, falling: bool) -> Array:
-        """Return the least r with rate <= value (falling rate) or rate >= value (rising rate).
-
-        It is inf where no r in [0, 1] is such, and -inf where all are and the curve does not reach
-        the value.
-        """
-        return self._crossing(value, not falling, -1.0)
-
-    def _crossing(self, value: ArrayLike, at_least: bool, end: float) -> Array:
-        """Return where the curve passes a value.
-
-        A constant curve passes it nowhere. It counts as passing at ``end`` times infinity if it is
-        at least (``at_least``), or else at most, the value, and at minus that if it is not.
+        the value, as one that is constant.
         """
         v, slope = np.asarray(value, dtype=float), np.asarray(self._slope)
         zero, one = self.a / self.c, (self.a + self.b) / (self.c + self.d)
         with np.errstate(divide="ignore", invalid="ignore"):
             r = (self.a - v * self.c) / (v * self.d - self.b)
-        r = np.minimum(np.maximum(r, 0.0), 1.0)
-        rises = slope > 0.0
+        rises = (slope > 0.0) | ((slope == 0.0) & (not falling))
+        r = np.where(slope == 0.0, np.inf, np.minimum(np.maximum(r, 0.0), 1.0))
         before = np.where(rises, v < zero, v > zero)
         after = np.where(rises, v > one, v < one)
-        r = np.where(before, -np.inf, np.where(after, np.inf, r))
-        holds = zero >= v if at_least else zero <= v
-        return np.where(slope == 0.0, np.where(holds, end * np.inf, -end * np.inf), r)
+        return np.where(before, -np.inf, np.where(after, np.inf, r))
+
+    def since(self, value: ArrayLike, *, falling: bool) -> Array:
+        """Return the least r with rate <= value (falling rate) or rate >= value (rising rate).
+
+        It is inf where no r in [0, 1] is such, and -inf where all are and the curve does not reach
+        the value, as one that is constant.
+        """
+        all_alike = (np.asarray(self._slope) == 0.0) & (self.a / self.c == np.asarray(value))
+        return np.where(all_alike, -np.inf, self.until(value, falling=falling))
 
     @property
     def _slope(self) -> float | Array:
@@ -218,11 +209,6 @@ class Rate:
     def trend(self) -> int:
         """+1 if the rate rises in r, -1 if it falls, 0 if it is constant: no label is needed."""
         return (self.curve(0.25, 0.25, 0.5) or Curve(0.0)).trend
-
-    @property
-    def falls(self) -> bool:
-        """Whether the rate falls in r."""
-        return self.trend < 0
 
     def fraction(self, tp: float, fp: float, fn: float, tn: float) -> tuple[float, float]:
         """Return numerator and denominator for the shares, or counts, of the cells."""

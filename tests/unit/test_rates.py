@@ -168,15 +168,15 @@ def test_curves_of_arrays_are_the_curves_one_by_one() -> None:
         values = rng.random((7, 1))
         stacked, whole = Curve.stack(curves), Band.stack(bands)
         assert np.array_equal(
-            stacked.until(values, falling=rate.falls),
-            np.stack([c.until(values[:, 0], falling=rate.falls) for c in curves], axis=-1),
+            stacked.until(values, falling=rate.trend < 0),
+            np.stack([c.until(values[:, 0], falling=rate.trend < 0) for c in curves], axis=-1),
         )
         for side in (0, 1):
             assert np.array_equal(
-                whole.between(values, values + 0.1, falling=rate.falls)[side],
+                whole.between(values, values + 0.1, falling=rate.trend < 0)[side],
                 np.stack(
                     [
-                        b.between(values[:, 0], values[:, 0] + 0.1, falling=rate.falls)[side]
+                        b.between(values[:, 0], values[:, 0] + 0.1, falling=rate.trend < 0)[side]
                         for b in bands
                     ],
                     axis=-1,

@@ -105,7 +105,7 @@ def test_it_becomes_a_frame_and_plain_data(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["Status", "History"])
 def test_a_result_without_a_picture_says_so(name: str) -> None:
-    with pytest.raises(InvalidInput, match=rf"a {name} has no picture; to_frame\(\) is its table"):
+    with pytest.raises(InvalidInput, match=f"a {name} has no picture; draw what you need of its"):
         results()[name].plot()
 
 

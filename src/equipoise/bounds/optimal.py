@@ -151,7 +151,7 @@ def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
     r, prices = np.array([world.r[group] for group in world.cells]), _mean_prices(world, costs)
     shares = [cells.shares for cells in world.cells.values()]
     rates = [  # a group without such people is not compared: any curve will do
-        (Curve.stack([rate.curve(*own) or Curve(0.0) for own in shares]), rate.falls)
+        (Curve.stack([rate.curve(*own) or Curve(0.0) for own in shares]), rate.trend < 0)
         for rate in METRICS[question.metric].rates
     ]
     compare, found = question.compared(world.cells), list[tuple[float, Verdict, Maximin]]()

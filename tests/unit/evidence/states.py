@@ -72,7 +72,7 @@ class Setup:
         return [
             Pair(
                 *(a, b),
-                tuple((RATES[r].falls, by[names[a]], by[names[b]]) for r, by in bands.items()),
+                tuple((RATES[r].trend < 0, by[names[a]], by[names[b]]) for r, by in bands.items()),
                 self.compare,
             )
             for a, b in permutations(range(len(names)), 2)

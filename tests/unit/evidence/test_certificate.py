@@ -150,7 +150,7 @@ def test_level_cells_stand_up_to_exact_arithmetic(setup: Setup, seed: int) -> No
         setup.wrong(fineness=0.5),
         Fraction(setup.gamma),
     )
-    rates = [(RATES[rate].falls, list(by.values())) for rate, by in setup.against_fair.items()]
+    rates = [(RATES[rate].trend < 0, list(by.values())) for rate, by in setup.against_fair.items()]
     for (falling, bands), cells in zip(rates, fair_covers(wrong), strict=True):
         found = 0
         for start, end in pairwise(_level_grid(bands, wrong.step, setup.compare)):
