@@ -137,10 +137,6 @@ Bands = Mapping[str, Mapping[str, Band]]
 """Rate name -> group -> band."""
 
 CELLS = frozenset({"tp", "fp", "fn", "tn"})
-_EVENTS = {
-    "f=1": {"tp", "fp"}, "f=0": {"fn", "tn"}, "Y=1": {"tp", "fn"}, "Y=0": {"fp", "tn"},
-    "f=Y": {"tp", "tn"}, "f≠Y": {"fp", "fn"},
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -166,8 +162,6 @@ class Rate:
     >>> base_rate = Rate("base_rate", {"tp", "fn"}, CELLS, "share of outcome 1 among everybody")
     >>> base_rate.curve(0.25, 0.25, 0.5).at(0.5), base_rate.trend
     (0.5, 1)
-    >>> base_rate.probability
-    'P[Y=1 | A=a]'
     """
 
     name: str
@@ -195,15 +189,6 @@ class Rate:
     def words(self) -> str:
         """The name as people write it."""
         return self.name.replace("_", " ")
-
-    @property
-    def probability(self) -> str:
-        """The rate as a probability, such as "P[f=1 | Y=1, A=a]"."""
-        named = [name for name, cells in _EVENTS.items() if cells & self.whole == self.part]
-        among = [name for name, cells in _EVENTS.items() if cells == self.whole]
-        what = named[0] if named else " or ".join(sorted(self.part))
-        given = [] if self.whole == CELLS else among or [" or ".join(sorted(self.whole))]
-        return f"P[{what} | {', '.join([*given, 'A=a'])}]"
 
     @property
     def trend(self) -> int:

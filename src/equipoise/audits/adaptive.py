@@ -11,7 +11,7 @@ import numpy as np
 
 from equipoise._arrays import Array, Ints
 from equipoise.assist import Assist, ScoreRecords, ScoreSampler
-from equipoise.audits.base import Audit, Step
+from equipoise.audits.base import Accepts, Audit, Corrected, Step
 from equipoise.audits.basis import Basis
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
 from equipoise.evidence.evidence import PENDING, UNKNOWN, Evidence
@@ -146,11 +146,7 @@ class AdaptiveAudit(Audit):
                 yield at
 
     def set_random_accepts(
-        self,
-        random_accepts: Mapping[str, Sequence[int]],
-        corrected: Mapping[str, int] | None = None,
-        *,
-        dry_run: bool = False,
+        self, random_accepts: Accepts, corrected: Corrected = None, *, dry_run: bool = False
     ) -> dict[str, list[int]]:
         """Take in a later file of the test programme whose labels the past data told of.
 

@@ -35,6 +35,9 @@ from equipoise.history.values import LiveValues
 from equipoise.question import Costs, Question, ScoreRecord, Ticket, Want, require_asked
 
 Features = NDArray[np.float64]
+Accepts = Mapping[str, Sequence[int]]
+"""Labels of a test programme per group: good, bad and unknown outcomes."""
+Corrected = Mapping[str, int] | None
 
 
 @dataclass
@@ -251,11 +254,7 @@ class Audit(ABC):
         )
 
     def set_random_accepts(
-        self,
-        random_accepts: Mapping[str, Sequence[int]],
-        corrected: Mapping[str, int] | None = None,
-        *,
-        dry_run: bool = False,
+        self, random_accepts: Accepts, corrected: Corrected = None, *, dry_run: bool = False
     ) -> dict[str, list[int]]:
         """Take in a later file of the test programme whose labels the past data told of.
 

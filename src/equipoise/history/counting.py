@@ -436,15 +436,14 @@ def _deciders(
     names = labels_of(tally((kind.values[column], kind.count) for kind in kinds))
     every = []
     for own in groups.values():
-        cases = _split(own, [key_of(kind.values[column]) for kind in own])
-        few = [key for key in cases if _size(cases[key]) < options.min_cases]
-        parts = [(names[key], cases[key]) for key in cases if key not in few]
-        if few:
-            words = f"{len(few)} with fewer than {options.min_cases} cases"
-            parts.append((words, [kind for key in few for kind in cases[key]]))
-        thirds = ((name, _thirds(k for k in part if k.approved), part) for name, part in parts)
+        keys = [key_of(kind.values[column]) for kind in own]
+        cases = tally((key, kind.count) for key, kind in zip(keys, own, strict=True))
+        few = [key for key, n in cases.items() if n < options.min_cases]
+        together = f"{len(few)} with fewer than {options.min_cases} cases"
+        parts = _split(own, [together if key in few else names[key] for key in keys])
+        approved = ((n, part, _thirds(k for k in part if k.approved)) for n, part in parts.items())
         every.append(
-            tuple(Decider(n, good, bad, _size(part)) for n, (good, bad, _), part in thirds)
+            tuple(Decider(n, good, bad, _size(part)) for n, part, (good, bad, _) in approved)
         )
     return tuple(every)
 

@@ -26,9 +26,9 @@ from equipoise.errors import BadData, InvalidInput, MissingExtra, UnknownName
 from equipoise.history.options import ReadOptions, places_of
 from equipoise.history.tables import (
     LazyTable,
+    Rows,
     SqlTable,
     Table,
-    database,
     duckdb_text,
     relation,
     require_once,
@@ -333,7 +333,16 @@ def _open_database(engine: sql.Engine, options: ReadOptions) -> SqlTable:
     with translated(f"the database {engine.url.render_as_string()}"):
         known = sql.inspect(engine).get_table_names()
     name = "the query" if options.query is not None else f"the table {options.table!r}"
-    return database(name, engine, _rows(options, known))
+    rows = _rows(options, known)
+
+    def run(query: sql.Select[Any]) -> Rows:
+        with translated(name), engine.connect() as connection:
+            return [tuple(row) for row in connection.execute(query)]
+
+    none = sql.select(sql.text("*")).select_from(rows).where(sql.text("1 = 0"))
+    with translated(name), engine.connect() as connection:
+        columns = list(connection.execute(none).keys())
+    return SqlTable(name, engine.dialect.name, rows, columns, run)
 
 
 def _open_duckdb(name: str, connection: DuckDBPyConnection, options: ReadOptions) -> SqlTable:

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise._arrays import Array
 from equipoise._json import plain
 from equipoise.cells import Cells, Decider
 from equipoise.errors import require_kind, require_whole
 from equipoise.question import Question
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Random = np.random.Generator | np.random.RandomState
 Goal = tuple[int, str]
@@ -116,9 +116,9 @@ def draw_rows_until(
     tau: int,
     outcomes: Sequence[int],
     blocks: Sequence[Sequence[int]],
-    kinds: Floats | Ints,
+    kinds: Array | Ints,
     unlimited: int | None = None,
-) -> Floats:
+) -> Array:
     """Draw how many past people are read until tau approved ones of each outcome and group came.
 
     ``blocks`` are groups, by index, whose people are read together. ``kinds`` are the counts of
@@ -146,7 +146,7 @@ def counts_until(
     rng: Random,
     tau: int,
     goals: Sequence[int],
-    kinds: Floats | Ints,
+    kinds: Array | Ints,
     unlimited: int | None = None,
 ) -> Ints:
     """Draw how many people of each kind came when the tau-th of a goal's kind did.

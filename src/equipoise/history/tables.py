@@ -17,7 +17,7 @@ import duckdb
 import narwhals as nw
 import sqlalchemy as sql
 from duckdb import DuckDBPyRelation
-from sqlalchemy import ClauseElement, Engine, FromClause, Select
+from sqlalchemy import ClauseElement, FromClause, Select
 from sqlalchemy.engine.default import DefaultDialect
 
 from equipoise.errors import BadData, InvalidInput
@@ -179,19 +179,6 @@ def duckdb_text(clause: ClauseElement) -> str:
     """Return a query, or a part of one, as DuckDB reads it."""
     standard = DefaultDialect(paramstyle="named")
     return str(clause.compile(dialect=standard, compile_kwargs={"literal_binds": True}))
-
-
-def database(name: str, engine: Engine, rows: FromClause) -> SqlTable:
-    """Return a table or a query that SQLAlchemy reaches as a table."""
-
-    def run(query: Select[Any]) -> Rows:
-        with translated(name), engine.connect() as connection:
-            return [tuple(row) for row in connection.execute(query)]
-
-    none = sql.select(sql.text("*")).select_from(rows).where(sql.text("1 = 0"))
-    with translated(name), engine.connect() as connection:
-        columns = list(connection.execute(none).keys())
-    return SqlTable(name, str(engine.dialect.name), rows, columns, run)
 
 
 def _column(name: str) -> Any:

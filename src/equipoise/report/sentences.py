@@ -51,12 +51,12 @@ def guarantee(report: Report) -> str:
 
 
 def formula(question: Question) -> str:
-    """Return the gap as a formula, in plain text."""
-    listed = " and ".join(rate.probability for rate in METRICS[question.metric].rates)
+    """Return what the gap is, as a formula in plain text."""
+    listed = " and of the ".join(rate.phrase for rate in METRICS[question.metric].rates)
     who = question.comparison.words
     if question.gap_scale is GapScale.RATIO:
-        return f"gap = 1 - lowest / highest over groups, the largest of {listed}{who}"
-    return f"gap = largest difference over groups a, b of {listed}{who}"
+        return f"gap = largest 1 - lowest / highest over groups of the {listed}{who}"
+    return f"gap = largest difference between groups of the {listed}{who}"
 
 
 def headline(report: Report) -> str:
