@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 import types
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import Any, Self, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
 
 from equipoise.errors import UnknownName
 
@@ -16,9 +16,12 @@ from equipoise.errors import UnknownName
 class JsonValue:
     """Mixin: ``to_dict``, ``to_json``, ``from_dict``, ``from_json`` for a dataclass."""
 
+    _optional: ClassVar[Collection[str]] = ()  # fields that are left out where there is nothing
+
     def to_dict(self) -> dict[str, Any]:
         """Return the value as plain dictionaries, lists, strings and numbers."""
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.init}  # type: ignore[arg-type]
+        own = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.init}  # type: ignore[arg-type]
+        return {name: value for name, value in own.items() if value or name not in self._optional}
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return the value as JSON text."""

@@ -57,6 +57,8 @@ class GroupCells(JsonValue):
     cohorts: tuple[Cohort, ...] = ()
     random_accepts: tuple[float, ...] = ()
 
+    _optional = ("approved_unknown", "cohorts", "random_accepts")
+
     def __post_init__(self) -> None:
         accepted = self.random_accepts
         for name, count in (*self.counts.items(), *(("random_accepts", n) for n in accepted)):
@@ -72,11 +74,6 @@ class GroupCells(JsonValue):
             )
         if self.cohorts and not all(map(isclose, sums, own)):
             raise InvalidInput(f"'cohorts' must add up to the approved; they are {sums}")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data; what is optional is left out where there is none."""
-        optional = [f.name for f in fields(self)[3:]]
-        return {k: v for k, v in super().to_dict().items() if v or k not in optional}
 
     @property
     def counts(self) -> dict[str, float]:

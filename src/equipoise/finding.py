@@ -238,14 +238,11 @@ class Finding(JsonValue, Shown):
     currency: str = ""
     decimals: int = 0
 
+    _optional = ("score_only", "p_hat", "q_hat", "shares", "currency", "decimals")
+
     def __post_init__(self) -> None:
         if self.verdict is Verdict.INCONCLUSIVE:
             object.__setattr__(self, "guaranteed", False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data; scores, estimates, and how money is written, where there are any."""
-        optional = ("score_only", "p_hat", "q_hat", "shares", "currency", "decimals")
-        return {k: v for k, v in super().to_dict().items() if v or k not in optional}
 
     @property
     def who(self) -> str:

@@ -44,8 +44,8 @@ def test_deciders_are_counted_and_small_ones_together_by_numbers_of_cases() -> N
     )
     few = eq.History.read(table(ROWS), unknown="bounds", min_cases=2, **HOW)
     assert few.deciders[1] == (
-        Decider("Yi", 1, 0, 2),
         Decider("2 with fewer than 2 cases", 0, 1, 2),
+        Decider("Yi", 1, 0, 2),
     )
     assert past.summary is not None
     assert past.summary.columns["decider"] == "judge"

@@ -189,7 +189,7 @@ def _interpret(
         seed=options.seed,
         deciders=_deciders(kinds, groups, options),
         attributes=_by_attribute(kinds, options, grouping),
-        notes=(*table.notes, *notes),
+        notes=tuple(notes),
         coding=Coding(columns, grouping, decision, outcome, missing),
         summary=_summary(table, kinds, options),
     )

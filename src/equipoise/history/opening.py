@@ -76,14 +76,16 @@ def open_table(source: Any, options: ReadOptions) -> Table:
 
 def _open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
     """Open paths, globs, folders and addresses of CSV or Parquet files."""
-    notes: list[str] = []
-    paths = [path for pattern in patterns for path in _found(pattern, notes)]
+    found = [_found(pattern) for pattern in patterns]
+    paths = [path for own, _ in found for path in own]
     seen: dict[str, str] = {}
     for path in paths:
         if seen.setdefault(os.path.realpath(path), path) != path or paths.count(path) > 1:
             raise InvalidInput(f"'source' holds the file {path!r} twice; name every file once")
     _require_no_lake(paths)
     name = repr(paths[0]) if len(paths) == 1 else f"{len(paths)} files from {paths[0]!r} on"
+    if left := sum(others for _, others in found):
+        name += f" (without {left:,} that are neither CSV nor Parquet)"
     if _all_end(paths, PARQUET):
         scan, how = "read_parquet", ""
     elif _all_end(paths, CSV):
@@ -107,8 +109,8 @@ def _open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
         return connection.from_query(f"FROM {scan}([{files}]{how})")
 
     with translated(name):
-        found = rows(how, paths)
-        own = found.columns
+        whole = rows(how, paths)
+        own = whole.columns
         if scan == "read_csv" and len(own) == 1:
             raise BadData(
                 f"cannot read {name}: it is empty, or seems to have the single column {own[0]!r}; "
@@ -118,13 +120,13 @@ def _open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
             bare = how.replace("header = true", "header = false")
             for path in paths:  # DuckDB calls the second of two columns _1
                 require_once(options.used, rows(bare, [path]).limit(1).fetchall()[0])
-        return relation(name, found, tuple(notes))
+        return relation(name, whole)
 
 
-def _found(pattern: str, notes: list[str]) -> list[str]:
-    """Return the files that are meant; note those of a folder that are left out."""
+def _found(pattern: str) -> tuple[list[str], int]:
+    """Return the files that are meant, and how many others a folder holds."""
     pattern = pattern.removeprefix("file://")
-    kind = "file"
+    kind, left = "file", 0
     if os.path.isdir(pattern):
         kind = "CSV or Parquet file in the folder"
         files = [
@@ -133,18 +135,14 @@ def _found(pattern: str, notes: list[str]) -> list[str]:
             if path.is_file() and not any(p[0] in "._" for p in path.relative_to(pattern).parts)
         ]
         paths = [path for path in files if _all_end([path], (*PARQUET, *CSV))]
-        if left := len(files) - len(paths):
-            notes.append(
-                f"Folder {pattern!r}: {left:,} of {len(files):,} files were left out, as neither "
-                "CSV nor Parquet."
-            )
+        left = len(files) - len(paths)
     elif "://" in pattern or os.path.exists(pattern):
         paths = [pattern]
     else:
         paths = sorted(glob.glob(pattern, recursive=True))
     if not paths:
         raise InvalidInput(f"'source': no {kind} {pattern!r}")
-    return paths
+    return paths, left
 
 
 def _all_end(paths: Sequence[str], endings: tuple[str, ...]) -> bool:

@@ -73,7 +73,6 @@ class LazyTable:
     engine: str  # where the rows are counted
     rows: nw.LazyFrame[Any]
     columns: Sequence[str]
-    notes: tuple[str, ...] = ()  # on what was left out when the table was opened
 
     def count(self, by: Sequence[str], most: int | None = None) -> Rows:
         """Return combinations of values with their numbers of rows, at most so many."""
@@ -123,7 +122,6 @@ class SqlTable:
     rows: FromClause
     columns: Sequence[str]
     run: Callable[[Select[Any]], Rows]
-    notes: tuple[str, ...] = ()
 
     def count(self, by: Sequence[str], most: int | None = None) -> Rows:
         """Return combinations of values with their numbers of rows, at most so many."""
@@ -157,7 +155,7 @@ class SqlTable:
 Table = LazyTable | SqlTable
 
 
-def relation(name: str, rows: DuckDBPyRelation, notes: tuple[str, ...] = ()) -> SqlTable:
+def relation(name: str, rows: DuckDBPyRelation) -> SqlTable:
     """Return a relation of DuckDB, which scans files, frames and arrays, as a table."""
     past = "rows that equipoise counts"  # no table is called so
     with translated(name):  # its connection may be closed
@@ -172,7 +170,7 @@ def relation(name: str, rows: DuckDBPyRelation, notes: tuple[str, ...] = ()) -> 
             found = rows.query(past, duckdb_text(query))
             return [] if found is None else found.fetchall()
 
-    return SqlTable(name, "DuckDB", sql.table(past), rows.columns, run, notes)
+    return SqlTable(name, "DuckDB", sql.table(past), rows.columns, run)
 
 
 def duckdb_text(clause: ClauseElement) -> str:
