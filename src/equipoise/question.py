@@ -40,6 +40,11 @@ class Want(StrEnum):
 
     After SCORE_ONLY the person counts as an observation, though the label is not asked for; after
     NOTHING the person does not count at all.
+
+    Examples
+    --------
+    >>> [want.value for want in Want][-1]
+    'LABEL'
     """
 
     NOTHING = "NOTHING"
