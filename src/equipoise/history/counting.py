@@ -13,10 +13,9 @@ from equipoise.cells import Cells, Decider, GroupCells
 from equipoise.comparison import WITHIN
 from equipoise.errors import BadData, InvalidInput, UnknownName, few_of
 from equipoise.history.history import History, ReadSummary
-from equipoise.history.opening import open_table
 from equipoise.history.options import MEANINGS, ROLES, Problem, ReadOptions, listed, settle, short
 from equipoise.history.other_columns import cut
-from equipoise.history.tables import Rows, Table, require_once
+from equipoise.history.tables import Rows, Table, open_table, require_once
 from equipoise.history.values import (
     AND,
     NOTHING,
