@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -233,10 +233,9 @@ class LabelWork:
         self.groups, self.reachable = basis.groups, basis.reachable
         self._start, self._prices = basis.counts_of(basis.accepts), basis.prices(costs)
         wrong = basis.wrong_answers()
-        self._to_refute = {
-            Verdict.FAIR: (unfair_covers(wrong), wrong.level_fair),
-            Verdict.UNFAIR: (fair_covers(wrong), wrong.level_unfair),
-        }
+        fair, unfair = (unfair_covers, wrong.level_fair), (fair_covers, wrong.level_unfair)
+        self._to_refute = {Verdict.FAIR: fair, Verdict.UNFAIR: unfair}
+        self._covers = cache(lambda make: make(wrong))
 
     def pilot(self, r: Mapping[str, float]) -> float:
         """Return what the first labels of each group cost, with which every audit begins."""
@@ -244,7 +243,8 @@ class LabelWork:
 
     def of(self, verdict: Verdict, r: Mapping[str, float]) -> Work:
         """Return what a verdict takes, FAIR or UNFAIR."""
-        covers, level = self._to_refute[verdict]
+        make, level = self._to_refute[verdict]
+        covers = self._covers(make)
         bar = float(np.log(len(covers) / level))
         every = [self._refute(cover, self._rates(r), bar) for cover in covers]
         return min(every, key=lambda one: one.cost)
