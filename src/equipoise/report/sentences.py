@@ -19,12 +19,6 @@ from equipoise.rates import METRICS, RATES
 from equipoise.report.content import Report
 from equipoise.report.selection import four_fifths_state
 
-LETTERS = (
-    "P[… | …]: the share of people, among those after the bar, for whom what stands before it is "
-    "true. f = 1: approved, f = 0: turned down. Y = 1: turns out well, or would; Y = 0: badly. "
-    "A = a: belongs to group a."
-)
-
 
 def in_words(question: Question) -> str:
     """Return the question as somebody would ask it, and who is compared if it is not everybody."""
