@@ -272,11 +272,14 @@ def test_a_programme_for_near_misses_is_refused() -> None:
 def test_a_programme_is_not_tested_against_text_that_has_no_order() -> None:
     data = programme(2_000, 8)
     months = pd.Series(np.arange(len(data)) % 12 + 1).astype(str)
-    for wrong in ("15/" + months.str.zfill(2) + "/2023", "0," + months, "north"):
+    for wrong in ("05/" + months.str.zfill(2) + "/2023", "0," + months, "north"):
         with pytest.raises(BadData, match=r"column 'by' must hold numbers, or dates .* found '"):
             eq.History.read(data.assign(by=wrong), **COLUMNS, random_accepts_against="by")
-    iso = data.assign(by="2023-" + months.str.zfill(2) + "-15")
-    assert "tested against by" in str(eq.History.read(iso, **COLUMNS, random_accepts_against="by"))
+    iso, german = ("2023-" + months.str.zfill(2) + "-15", "15." + months.str.zfill(2) + ".2023")
+    for days in (iso, german):
+        past = eq.History.read(data.assign(by=days), **COLUMNS, random_accepts_against="by")
+        assert "tested against by" in str(past)
+        assert eq.History.read(data.assign(by=days), **COLUMNS, date="by", since="2023-01-01")
 
 
 def test_ranks_are_compared_as_scipy_does() -> None:

@@ -11,7 +11,7 @@ within each group the accepted and the other denied are compared by the ranks of
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime, time
 from math import isfinite
@@ -118,12 +118,15 @@ def require_random(counted: CountedTable) -> str:
     for column in against:
         columns = tuple(dict.fromkeys((*own, column)))
         values: dict[tuple[str, bool], list[Array]] = {}
-        for row in counted.table.count(columns):
-            kind, value = kinds.get(tuple(map(text_of, row[:width]))), row[columns.index(column)]
-            if kind is not None and not is_missing(value):
-                people = np.full(int(row[-1]), _number(column, value))
-                if not kind.approved:
-                    values.setdefault((kind.group, kind.random_accept), []).append(people)
+        found = [(tuple(map(text_of, row)), int(row[-1])) for row in counted.table.count(columns)]
+        place = columns.index(column)
+        written = {texts[place] for texts, _ in found if not is_missing(texts[place])}
+        numbers = _numbers(column, sorted(written))
+        for texts, n in found:
+            kind, number = kinds.get(texts[:width]), numbers.get(texts[place])
+            if kind is not None and number is not None and not kind.approved:
+                people = np.full(n, number)
+                values.setdefault((kind.group, kind.random_accept), []).append(people)
         for group in counted.past.cells:
             accepted, others = (values.get((group, bit), [np.empty(0)]) for bit in (True, False))
             tests[column, group] = rank_test(np.concatenate(accepted), np.concatenate(others))
@@ -141,18 +144,30 @@ def require_random(counted: CountedTable) -> str:
     )
 
 
-def _number(column: str, value: object) -> float:
-    """Read a number, or a date as one: as text 10 would come before 9."""
+def _numbers(column: str, found: Collection[str]) -> dict[str, float]:
+    """Read numbers, or dates as such: as text 10 would come before 9."""
+    numbers = {text: number for text in found if (number := _number(text)) is not None}
+    if odd := [text for text in found if text not in numbers]:
+        with suppress(BadData):  # a column of days, all written in another way
+            return {
+                t: float(d.toordinal())
+                for t, d in read_days(column, dict.fromkeys(found, 1)).items()
+            }
+        raise BadData(
+            f"column {column!r} must hold numbers, or dates such as '2024-01-31'; found "
+            f"{odd[0]!r}; write numbers with a point and dates with the year first"
+        )
+    return numbers
+
+
+def _number(text: str) -> float | None:
     with suppress(ValueError):
-        if isfinite(number := float(str(value))):
+        if isfinite(number := float(text)):
             return number
     with suppress(ValueError):
-        when = datetime.fromisoformat(str(value).strip())
+        when = datetime.fromisoformat(text.strip())
         return when.replace(tzinfo=when.tzinfo or UTC).timestamp()
-    raise BadData(
-        f"column {column!r} must hold numbers, or dates such as '2024-01-31'; found {value!r}; "
-        "write numbers with a point and dates with the year first"
-    )
+    return None
 
 
 def rank_test(accepted: Array, others: Array) -> float:
