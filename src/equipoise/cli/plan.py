@@ -104,10 +104,13 @@ def cases_told(made: Plan) -> Table:
         row["people"] = seen.people if seen.is_decidable else None
         rows.append(row)
     how = f"{made.cases[0].trial_runs} trial runs a case" if tried else "forecast"
+    key = (
+        "as often: as the approved of their group; below, above: the gap beside the grey zone, "
+        "where audits are most expensive. "
+    )
     caption = (
-        f"adaptive audit, {how}, with your past as it is. as often: as the approved of their "
-        "group; below, above: the gap beside the grey zone, where audits are most expensive. 10%, "
-        f"50%, 90%: so many audits cost at most that. {'' if tried else 'labels and '}"
+        f"adaptive audit, {how}, with your past as it is. {key if len(rows) > 1 else ''}"
+        f"10%, 50%, 90%: so many audits cost at most that. {'' if tried else 'labels and '}"
         "people who must arrive: the median's."
         + (" verdict: so many runs ended with one." if tried else "")
         + (EITHER if any(row["expect"] == "either" for row in rows) else "")
