@@ -17,7 +17,7 @@ from equipoise._json import JsonValue
 from equipoise.cli.audit_people import SAID, what_came
 from equipoise.cli.console import working
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.history.tables import translated
+from equipoise.history.tables import as_bad_data
 from equipoise.history.values import LiveValues
 from equipoise.ledger.commands import AT_ONCE, Ask, Command, printable
 
@@ -54,7 +54,7 @@ def _csv(path: Path) -> Iterator[tuple[int, Row | InvalidInput]]:
         first = re.sub('"[^"]*"', "", file.readline())  # says what stands between cells
         file.seek(0)
         rows = csv.DictReader(file, delimiter=max(",;\t", key=first.count))
-        with translated(str(path)):
+        with as_bad_data(str(path)):
             for row in rows:
                 cut = None in row or None in row.values()
                 wrong = InvalidInput("its number of cells is not the header's")
@@ -75,7 +75,7 @@ def _json_lines(path: Path) -> Iterator[tuple[int, Row | InvalidInput]]:
 def _parquet(path: Path) -> Iterator[tuple[int, Row | InvalidInput]]:
     import duckdb
 
-    with translated(str(path)), duckdb.connect() as database:
+    with as_bad_data(str(path)), duckdb.connect() as database:
         found = database.execute("SELECT COLUMNS(*)::VARCHAR FROM read_parquet(?)", [str(path)])
         names = [column[0] for column in found.description or ()]
         number = 0

@@ -15,7 +15,8 @@ from equipoise.errors import BadData, InvalidInput, UnknownName, few_of
 from equipoise.history.history import History, ReadSummary
 from equipoise.history.options import MEANINGS, ROLES, Problem, ReadOptions, listed, settle, short
 from equipoise.history.other_columns import cut
-from equipoise.history.tables import Rows, Table, open_table, require_once
+from equipoise.history.sources import open_table
+from equipoise.history.tables import Rows, Table, require_once
 from equipoise.history.values import (
     AND,
     NOTHING,
@@ -129,7 +130,7 @@ def _each_once(table: Table, options: ReadOptions) -> Table:
     name = options.id
     if name is None:
         return table
-    without, again = table.outline(name)
+    without, again = table.missing_and_repeated(name)
     if without:
         raise BadData(
             f"column {name!r} must name a person in every row; {rows(without)} have none; fill it "
@@ -145,7 +146,7 @@ def _each_once(table: Table, options: ReadOptions) -> Table:
         )
     others = [column for column in options.used if column != name]
     table = table.take([name, *others])
-    _, again = table.outline(name)
+    _, again = table.missing_and_repeated(name)
     if again:
         raise BadData(
             f"column {name!r}: rows of the same people differ in {', '.join(others)} "

@@ -41,7 +41,7 @@ def cut(table: Table, options: ReadOptions) -> Table:
         return table
     given = {operator.ge: _end("since", options.since), operator.lt: _end("until", options.until)}
     ends = {holds: end for holds, end in given.items() if end is not None}
-    without, _ = table.outline(column)
+    without, _ = table.missing_and_repeated(column)
     if without:
         raise BadData(
             f"column {column!r} must hold a date such as '2024-01-31' in every row to be cut by "

@@ -1,0 +1,369 @@
+"""Where past decisions may be: files, folders, databases, frames and columns in memory.
+
+Whatever is opened becomes a table that is asked where it is. Cells of CSV are read as text, so that
+no type is guessed.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import duckdb
+import narwhals as nw
+import numpy as np
+import sqlalchemy as sql
+from duckdb import DuckDBPyConnection, DuckDBPyRelation
+from sqlalchemy import FromClause, Select
+from sqlalchemy.exc import ArgumentError
+
+from equipoise.errors import BadData, InvalidInput, MissingExtra, UnknownName
+from equipoise.history.options import ReadOptions, places_of
+from equipoise.history.tables import (
+    LazyTable,
+    Rows,
+    SqlTable,
+    Table,
+    as_bad_data,
+    duckdb_table,
+    duckdb_text,
+    require_once,
+)
+from equipoise.history.values import require_plain
+
+LAZY = ("polars", "ibis", "pyspark", "dask", "dask_expr", "sqlframe")
+REMOTE = ("http", "https", "s3", "gs", "gcs", "az", "abfss", "hdfs", "r2", "file")
+CSV = tuple(f".{kind}{end}" for kind in ("csv", "tsv", "txt") for end in ("", ".gz", ".zst"))
+PARQUET = (".parquet", ".pq")
+LAKES = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata/*.metadata.json": "Iceberg"}
+
+
+def open_table(source: Any, options: ReadOptions) -> Table:
+    """Open a source of any kind; an unknown kind is refused."""
+    paths = places_of(source)
+    if isinstance(source, list | tuple) and len(paths) != max(1, len(source)):
+        raise InvalidInput(
+            "'source' as a list must hold one or more paths; "
+            f"got {type(source).__name__} of length {len(source)}"
+        )
+    if len(paths) == 1 and (table := _open_place(paths[0], options)) is not None:
+        return table
+    if isinstance(source, sql.Engine | sql.Connection):
+        return _open_database(source.engine, options)
+    if isinstance(source, DuckDBPyConnection):
+        return _open_duckdb("the DuckDB connection", source, options)
+    if options.table is not None or options.query is not None:
+        raise InvalidInput("'table' and 'query' belong to databases and Excel files")
+    if paths:
+        return _open_files(paths, options)
+    if isinstance(source, DuckDBPyRelation):
+        return duckdb_table("the DuckDB relation", source)
+    if isinstance(source, Mapping):
+        return duckdb_table("the columns", _scan_columns(source))
+    package = type(source).__module__.partition(".")[0]
+    if package in LAZY:
+        return _open_lazy(source, package)
+    return _open_in_memory(source, package, options)
+
+
+# -- files and folders -----------------------------------------------------------------------------
+
+
+def _open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
+    """Open paths, globs, folders and addresses of CSV or Parquet files."""
+    found = [_files_of(pattern) for pattern in patterns]
+    paths = [path for own, _ in found for path in own]
+    seen: dict[str, str] = {}
+    for path in paths:
+        if seen.setdefault(os.path.realpath(path), path) != path or paths.count(path) > 1:
+            raise InvalidInput(f"'source' holds the file {path!r} twice; name every file once")
+    _require_no_lake(paths)
+    name = repr(paths[0]) if len(paths) == 1 else f"{len(paths)} files from {paths[0]!r} on"
+    if left := sum(others for _, others in found):
+        name += f" (without {left:,} that are neither CSV nor Parquet)"
+    if _all_end(paths, PARQUET):
+        scan, how = "read_parquet", ""
+    elif _all_end(paths, CSV):
+        # DuckDB would guess from the first rows alone, and take later quotes for part of a value.
+        scan, how = "read_csv", ", header = true, all_varchar = true, skip = 0, quote = '\"'"
+        how += f", encoding = {duckdb_text(sql.literal(options.encoding or 'utf-8'))}"
+    else:
+        endings = ", ".join(sorted({Path(path).suffix or "no ending" for path in paths}))
+        raise InvalidInput(
+            f"'source' must be CSV ({', '.join(CSV)}) or Parquet files ({', '.join(PARQUET)}), "
+            "one kind at a time, an Excel file (.xlsx), or a database file (.sqlite, .duckdb); got "
+            f"{endings}"
+        )
+    connection = connect()
+
+    def rows(how: str, paths: Iterable[str]) -> DuckDBPyRelation:
+        # DuckDB would take a star in a file's name for a pattern.
+        names = (path if "://" in path else glob.escape(path) for path in paths)
+        files = ", ".join(duckdb_text(sql.literal(name)) for name in names)
+        how += ", union_by_name = true, hive_partitioning = false"
+        return connection.from_query(f"FROM {scan}([{files}]{how})")
+
+    with as_bad_data(name):
+        whole = rows(how, paths)
+        own = whole.columns
+        if scan == "read_csv" and len(own) == 1:
+            raise BadData(
+                f"cannot read {name}: it is empty, or seems to have the single column {own[0]!r}; "
+                "every line must have as many cells as the first, with the same separator"
+            )
+        if scan == "read_csv" and any(f"{column}_1" in own for column in options.used):
+            bare = how.replace("header = true", "header = false")
+            for path in paths:  # DuckDB calls the second of two columns _1
+                require_once(options.used, rows(bare, [path]).limit(1).fetchall()[0])
+        return duckdb_table(name, whole)
+
+
+def _files_of(pattern: str) -> tuple[list[str], int]:
+    """Return the files that a path, glob or folder stands for, and how many others are there."""
+    pattern = pattern.removeprefix("file://")
+    kind, left = "file", 0
+    if os.path.isdir(pattern):
+        kind = "CSV or Parquet file in the folder"
+        files = [
+            str(path)
+            for path in sorted(Path(pattern).rglob("*"), key=str)
+            if path.is_file() and not any(p[0] in "._" for p in path.relative_to(pattern).parts)
+        ]
+        paths = [path for path in files if _all_end([path], (*PARQUET, *CSV))]
+        left = len(files) - len(paths)
+    elif "://" in pattern or os.path.exists(pattern):
+        paths = [pattern]
+    else:
+        paths = sorted(glob.glob(pattern, recursive=True))
+    if not paths:
+        raise InvalidInput(f"'source': no {kind} {pattern!r}")
+    return paths, left
+
+
+def _all_end(paths: Sequence[str], endings: tuple[str, ...]) -> bool:
+    bare = (path.partition("?")[0] if "://" in path else path for path in paths)
+    return all(path.lower().endswith(endings) for path in bare)
+
+
+def _lake(folder: Path) -> str | None:
+    return next((kind for mark, kind in LAKES.items() if any(folder.glob(mark))), None)
+
+
+def _require_no_lake(paths: Sequence[str]) -> None:
+    """Raise if files belong to a table format that says elsewhere which rows are still there."""
+    for folder in {folder for path in paths for folder in Path(os.path.abspath(path)).parents}:
+        if kind := _lake(folder):
+            raise InvalidInput(
+                f"'source': files of the {kind} table {str(folder)!r} may hold deleted rows; name "
+                "the folder of a Delta table; read another with Spark or its own library and give "
+                "the frame or the record batches, as of pyiceberg's to_arrow_batch_reader()"
+            )
+
+
+def _open_excel(path: str, options: ReadOptions) -> SqlTable:
+    """Open a sheet of an Excel file, without its empty rows."""
+    try:
+        import openpyxl
+    except ModuleNotFoundError:
+        raise MissingExtra("openpyxl", extra="excel", purpose="Excel files") from None
+    with as_bad_data(repr(path)), open(path, "rb") as file:  # a damaged book would leave it open
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        sheet = options.table
+        if sheet is None and len(book.sheetnames) > 1:
+            raise InvalidInput(
+                f"'source' {path!r} has several sheets; name one with 'table' (--table): "
+                f"{', '.join(book.sheetnames)}"
+            )
+        if sheet is not None and sheet not in book.sheetnames:
+            raise UnknownName("sheet", sheet, book.sheetnames)
+        cells = book[sheet or book.sheetnames[0]].iter_rows(values_only=True)
+        header = [str(cell or "").strip() for cell in next(cells, ())]
+        if not any(header):
+            raise BadData(f"cannot read {path!r}: the sheet's first row must name the columns")
+        require_once(options.used, header)
+        rows = [row for row in cells if any(cell is not None for cell in row)]
+    columns = {name: column for name, *column in zip_longest(header, *rows) if name}
+    return duckdb_table(repr(path), _scan_columns(columns))
+
+
+# -- frames and columns in memory, and frames with an engine of their own --------------------------
+
+
+def connect(path: str | None = None) -> DuckDBPyConnection:
+    """Return a quiet connection that fetches nothing from the network and counts days in UTC.
+
+    Without a path it is in memory, and readings of one process share the engine, since to start one
+    takes longer than to read a small table; they share nothing else.
+    """
+    connection = duckdb.connect(path or f":memory:{os.getpid()}", read_only=path is not None)
+    for setting in (
+        "enable_progress_bar = false",  # which a notebook without ipywidgets does not have
+        "autoinstall_known_extensions = false",
+        "pandas_analyze_sample = 0",  # objects are text: no type is guessed
+        "TimeZone = 'UTC'",
+    ):
+        with suppress(duckdb.Error):
+            connection.execute(f"SET {setting}")
+    return connection
+
+
+def _scan_columns(columns: Mapping[Any, Any]) -> DuckDBPyRelation:
+    """Let DuckDB scan a mapping of names to lists, arrays or series; objects are read as text."""
+    arrays = {
+        str(name): column
+        if isinstance(column, np.ndarray) and column.dtype.kind != "U"
+        else np.array(column, dtype=object)
+        for name, column in columns.items()
+    }
+    shapes = {name: array.shape[:1] for name, array in arrays.items()}
+    if len(set(shapes.values())) != 1 or () in shapes.values():
+        found = ", ".join(f"{shape} in {name!r}" for name, shape in shapes.items()) or "no column"
+        raise InvalidInput(
+            "'source' as a mapping must hold columns: lists or arrays that are equally long; got "
+            f"shapes {found}"
+        )
+    for name, array in arrays.items():
+        require_plain(name, array)
+    connection = connect()
+    connection.register("columns", arrays)
+    return connection.table("columns")
+
+
+def _open_in_memory(source: Any, package: str, options: ReadOptions) -> SqlTable:
+    """Let DuckDB scan a table in memory, or one that comes as record batches."""
+    kind = type(source).__name__
+    name = f"the {package} {kind}"
+    if package == "pandas" and kind == "DataFrame":
+        require_once(options.used, [str(column) for column in source.columns])
+        for column in options.used:
+            if column in source.columns and source[column].dtype == object:
+                require_plain(column, source[column].to_numpy())
+        return duckdb_table(name, connect().from_df(source))
+    if package == "deltalake":
+        source = source.to_pyarrow_dataset()  # without the rows that were deleted
+    elif package == "pyarrow" and hasattr(source, "schema"):
+        require_once(options.used, source.schema.names)
+        _require_no_lake(getattr(source, "files", []) or [])
+    elif not hasattr(source, "__arrow_c_stream__"):
+        raise InvalidInput(
+            "'source' must be a path, a list of paths, an address of a database, a pandas, polars, "
+            "pyarrow, Spark or ibis table, a mapping of columns, a DuckDB connection or relation, "
+            "a SQLAlchemy engine or connection (of a session: session.get_bind()) or a DeltaTable; "
+            f"got {type(source).__module__}.{kind}"
+        )
+    with as_bad_data(name):  # as where pyarrow is not there
+        if kind == "RecordBatchReader":  # which can be read once
+            source = source.read_all()
+        return duckdb_table(name, connect().from_arrow(source))
+
+
+def _open_lazy(source: Any, package: str) -> LazyTable:
+    """Open a frame that has an engine of its own; polars can do more than ibis on polars."""
+    with warnings.catch_warnings(), as_bad_data("'source'"):
+        warnings.simplefilter("ignore")
+        engine = source.get_backend().name if package == "ibis" else ""
+        if engine == "polars":
+            source = source.get_backend().compile(source)
+        rows: nw.LazyFrame[Any] = nw.from_native(source).lazy()
+        columns = rows.collect_schema().names()
+    engine = engine or str(rows.implementation.value)
+    name = "the ibis table" if package == "ibis" else f"the {engine} frame"
+    return LazyTable(name, engine, rows, columns)
+
+
+# -- databases, and files by what they are ---------------------------------------------------------
+
+
+def _open_place(place: str, options: ReadOptions) -> Table | None:
+    """Open a database, an Excel file or a Delta table by its address; None: it is none of them."""
+    scheme, mark, _ = place.partition("://")
+    if mark and scheme not in REMOTE:
+        return _open_database(_engine_of(place), options)
+    if place.lower().endswith((".xlsx", ".xlsm")):
+        return _open_excel(place, options)
+    if _lake(Path(place)) == "Delta":
+        try:
+            import deltalake
+        except ModuleNotFoundError:
+            raise MissingExtra("deltalake", extra="lake", purpose="Delta tables") from None
+        with as_bad_data(f"the Delta table {place!r}"):
+            rows = deltalake.DeltaTable(place).to_pyarrow_dataset()
+            return duckdb_table(repr(place), connect().from_arrow(rows))
+    if not os.path.isfile(place) or not os.access(place, os.R_OK):
+        return None
+    with open(place, "rb") as file:
+        start = file.read(16)
+    if start.startswith(b"SQLite format 3\0"):
+        # The name is a URI, in which % ? and # have a meaning.
+        uri = f"file:{quote(os.path.abspath(place))}"
+        url = sql.URL.create("sqlite", database=uri, query={"mode": "ro", "uri": "true"})
+        return _open_database(sql.create_engine(url, poolclass=sql.NullPool), options)
+    if start[8:12] == b"DUCK":
+        return _open_duckdb(repr(place), connect(place), options)
+    return None
+
+
+def _engine_of(url: str) -> sql.Engine:
+    """Return an engine for an address such as ``postgresql://host/bank``."""
+    try:
+        parsed = sql.make_url(url.replace("postgres://", "postgresql://", 1))
+        if parsed.drivername == "postgresql":
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        return sql.create_engine(parsed, poolclass=sql.NullPool)
+    except ModuleNotFoundError as error:
+        raise InvalidInput(
+            f"'source' {parsed.drivername}://… needs the Python package {error.name!r}; that of "
+            "PostgreSQL comes with pip install 'equipoise[postgres]'"
+        ) from None
+    except ArgumentError:
+        raise InvalidInput(
+            "'source' is no address of files, and of no database with a SQLAlchemy dialect that "
+            "is installed"
+        ) from None
+
+
+def _open_database(engine: sql.Engine, options: ReadOptions) -> SqlTable:
+    with as_bad_data(f"the database {engine.url.render_as_string()}"):
+        known = sql.inspect(engine).get_table_names()
+    name = "the query" if options.query is not None else f"the table {options.table!r}"
+    rows = _from_clause(options, known)
+
+    def run(query: Select[Any]) -> Rows:
+        with as_bad_data(name), engine.connect() as connection:
+            return [tuple(row) for row in connection.execute(query)]
+
+    none = sql.select(sql.text("*")).select_from(rows).where(sql.text("1 = 0"))
+    with as_bad_data(name), engine.connect() as connection:
+        columns = list(connection.execute(none).keys())
+    return SqlTable(name, engine.dialect.name, rows, columns, run)
+
+
+def _open_duckdb(name: str, connection: DuckDBPyConnection, options: ReadOptions) -> SqlTable:
+    with as_bad_data(name):
+        listing = "SELECT table_name FROM information_schema.tables ORDER BY 1"
+        known = [row[0] for row in connection.execute(listing).fetchall()]
+        query = sql.select(sql.text("*")).select_from(_from_clause(options, known))
+        return duckdb_table(name, connection.from_query(duckdb_text(query)))
+
+
+def _from_clause(options: ReadOptions, known: Sequence[str]) -> FromClause:
+    """Return the table or the query to read from; exactly one of the two must be named."""
+    if (options.table is None) == (options.query is None):
+        raise InvalidInput(
+            "a database needs either 'table' (--table) or 'query' (--query); its tables are "
+            f"{', '.join(known[:20]) or 'none'}"
+        )
+    if options.query is not None:
+        text = options.query.strip().rstrip(";").replace(":", "\\:")  # no colon names a parameter
+        return sql.text(f"({text}) AS past")
+    table = str(options.table)
+    schema, _, bare = table.rpartition(".") if table not in known else ("", "", table)
+    named = sql.quoted_name(schema, "." not in schema) if schema else None
+    return sql.table(sql.quoted_name(bare, True), schema=named)
