@@ -1,4 +1,4 @@
-"""Run studies by name: ``python -m study``, ``python -m tests.torture boundary --runs 100``."""
+"""Run studies by name: ``python -m study boundary --runs 100``, or all without a name."""
 
 import sys
 
