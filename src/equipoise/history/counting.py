@@ -13,7 +13,15 @@ from equipoise.cells import Cells, Decider, GroupCells
 from equipoise.comparison import WITHIN
 from equipoise.errors import BadData, InvalidInput, UnknownName, few_of
 from equipoise.history.history import History, ReadSummary
-from equipoise.history.options import MEANINGS, ROLES, Problem, ReadOptions, listed, settle, short
+from equipoise.history.options import (
+    MEANINGS,
+    ROLES,
+    Problem,
+    ReadOptions,
+    listed,
+    one_or_list,
+    settle,
+)
 from equipoise.history.other_columns import cut
 from equipoise.history.sources import open_table
 from equipoise.history.tables import Rows, Table, require_once
@@ -44,7 +52,7 @@ MOST_COMPARED = 500_000  # rows of a table in which equal rows are looked for
 
 @dataclass(eq=False)
 class Kind:
-    """Rows with the same values in every column that is counted by, and how many there are."""
+    """The rows with the same value in each column that rows are counted by."""
 
     values: Mapping[str, str]  # column -> what is written in it
     decision: str
@@ -63,12 +71,12 @@ Kinds = Sequence[Kind]
 
 @dataclass(frozen=True)
 class CountedTable:
-    """The rows that were counted, what was said of them, their kinds, and the past they make."""
+    """A table as it was read."""
 
-    table: Table
+    table: Table  # the rows that were counted
     options: ReadOptions
     kinds: Kinds
-    past: History
+    past: History  # the counts
 
 
 def count_table(source: Any, options: ReadOptions, *, everybody: bool = False) -> CountedTable:
@@ -84,7 +92,7 @@ def count_table(source: Any, options: ReadOptions, *, everybody: bool = False) -
     counted: dict[str, tuple[Table, Rows, list[str]]] = {}
 
     def step(options: ReadOptions) -> CountedTable:
-        how = options.repeated  # the only remedy that the engine is asked for
+        how = options.repeated  # the only remedy for which the engine has to count again
         if how not in counted:
             counted[how] = _count(table, options)
         return _interpret(*counted[how], options, everybody=everybody)
@@ -99,6 +107,7 @@ def _count(table: Table, options: ReadOptions) -> tuple[Table, Rows, list[str]]:
     """Return the rows that count, their combinations of values, and notes on repetitions."""
     table = _each_once(cut(table, options), options)
     notes = []
+    # A few rows first: they show a column of identifiers before the engine groups by it.
     for some, most in ((table.take(options.columns, PEEK), PEEK // 2), (table, MOST_KINDS)):
         found = some.count(options.columns, MOST_KINDS)
         columns = dict(zip(options.columns, zip(*found, strict=True), strict=False))
@@ -126,7 +135,7 @@ def _count(table: Table, options: ReadOptions) -> tuple[Table, Rows, list[str]]:
 
 
 def _each_once(table: Table, options: ReadOptions) -> Table:
-    """Refuse people who are there twice, or count rows once that say the same of a person."""
+    """Return one row per person: repeated people are refused, or counted once if they agree."""
     name = options.id
     if name is None:
         return table
@@ -167,13 +176,13 @@ def _interpret(
     counts = tally((tuple(map(text_of, values)), int(n)) for *values, n in found)
     for written, n in sorted(counts.items()):
         own = dict(zip(options.columns, written, strict=True))
-        said = own[options.decision], own[options.outcome]
-        undecided, unlabelled = (is_missing(value, missing) for value in said)
-        every.append(Kind(own, *said, n, undecided, not unlabelled))
+        main = own[options.decision], own[options.outcome]
+        undecided, unlabelled = (is_missing(value, missing) for value in main)
+        every.append(Kind(own, *main, n, undecided, not unlabelled))
     _require_words(every, options)
     grouping = _name_groups(every, options, notes)
-    kinds = _decided(every, options, notes)
-    decision, outcome = _bits(kinds, options, notes, everybody=everybody)
+    kinds = _require_decisions(every, options, notes)
+    decision, outcome = _read_bits(kinds, options, notes, everybody=everybody)
     _require_outcomes_of_the_approved(kinds, options, notes)
     groups = _split(kinds, [kind.group for kind in kinds])
     if len(groups) < 2:
@@ -182,7 +191,7 @@ def _interpret(
             f"found only {shown(groups)}"
         )
     cells = Cells({name: _group_cells(own, options) for name, own in groups.items()})
-    notes += _remarks(cells, outcome, options)
+    notes += _notes_on_outcomes(cells, outcome, options)
     columns = {"group": options.groups} | {role: (getattr(options, role),) for role in ROLES}
     past = History(
         cells,
@@ -197,8 +206,8 @@ def _interpret(
 
 
 def _require_words(kinds: Kinds, options: ReadOptions) -> None:
-    """Raise if an option names values that are written in neither column; 0 and 1 need not be."""
-    texts = {role: [*_texts(kinds, role)] for role in ROLES}
+    """Raise if an option names values that neither column has; 0 and 1 are always understood."""
+    texts = {role: [*_values(kinds, role)] for role in ROLES}
     every = [*texts["decision"], *texts["outcome"]]
     named: list[tuple[str, tuple[Any, ...], list[str]]] = []
     if options.date is None:  # a period may lack a word that the table has
@@ -264,10 +273,10 @@ def _name_groups(kinds: Kinds, options: ReadOptions, notes: list[str]) -> Groupi
     return grouping
 
 
-def _decided(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[Kind]:
+def _require_decisions(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[Kind]:
     """Return the rows with a decision; refuse the others, or leave them out and say so.
 
-    Whoever a test programme accepted was denied by the policy.
+    Whom a test programme accepted the policy had denied: these rows need no decision.
     """
     for kind in kinds if (mark := options.random_accepts or "") else ():
         value = kind.values[mark]
@@ -283,7 +292,7 @@ def _decided(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[
     column, size = options.decision, rows(_size(none))
     what = f"column {column!r} must hold a decision in every row; there is none in {size}"
     if labelled := [kind for kind in none if kind.labelled]:
-        words = labels_of(_texts(labelled, "outcome"))
+        words = labels_of(_values(labelled, "outcome"))
         clear = all(re.fullmatch(NOTHING, key) for key in words)
         raise Problem(
             f"{what}, although {_size(labelled):,} of them have an outcome in column "
@@ -298,7 +307,7 @@ def _decided(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[
             "withdrew, they are no past decisions",
             undecided="leave_out",
         )
-    written = with_counts(_texts(none, "decision"))
+    written = with_counts(_values(none, "decision"))
     notes.append(f"Column {column!r}: left out as never decided: {written}.")
     kept = [kind for kind in kinds if kind.random_accept or not kind.undecided]
     if gone := sorted({kind.group for kind in kinds} - {kind.group for kind in kept}):
@@ -306,18 +315,18 @@ def _decided(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[
     return kept
 
 
-def _bits(
+def _read_bits(
     kinds: Kinds, options: ReadOptions, notes: list[str], *, everybody: bool
 ) -> tuple[YesNo, YesNo]:
-    """Say of every kind of rows whether it was approved and how it turned out."""
+    """Fill in which rows were approved and how they turned out; return what the values mean."""
     known = tally((key_of(kind.decision), kind.count * kind.labelled) for kind in kinds)
-    decisions = _texts((kind for kind in kinds if not kind.random_accept), "decision")
+    decisions = _values((kind for kind in kinds if not kind.random_accept), "decision")
     decision = read_yes_no("decision", options, decisions, known)
     for kind in kinds:
         kind.approved = decision.bit(kind.decision) == 1 and not kind.random_accept
         kind.random_accept |= everybody and not kind.approved
     seen = [kind for kind in kinds if kind.labelled and (kind.approved or kind.random_accept)]
-    outcomes = _texts(seen, "outcome")
+    outcomes = _values(seen, "outcome")
     outcome = read_yes_no("outcome", options, outcomes, {})
     for kind in seen:
         kind.good = outcome.bit(kind.outcome)
@@ -337,14 +346,14 @@ def _require_outcomes_of_the_approved(kinds: Kinds, options: ReadOptions, notes:
     size, none = _size(labelled), _size(unknown)
     said = any(options.said(argument, "decision") for argument in MEANINGS)
     if not said and 2 * none > _size(approved) and _size(denied) < 2 * size:
-        values = _texts(denied, "decision")
+        values = _values(denied, "decision")
         raise Problem(
             f"column {options.decision!r} seems to be the other way round: outcomes are known "
             f"mostly where it is {shown(values)}, which was read as denied",
             positive={"decision": sorted({key_of(value) for value in values})},
         )
     if unknown and options.unknown == "refuse":
-        all_of, none_of = _texts(approved, "group"), _texts(unknown, "group")
+        all_of, none_of = _values(approved, "group"), _values(unknown, "group")
         parts = [f"{g}: {none_of.get(g, 0):,} of {n:,} approved" for g, n in sorted(all_of.items())]
         raise Problem(
             f"column {options.outcome!r} must hold an outcome in every approved row; empty in "
@@ -356,11 +365,11 @@ def _require_outcomes_of_the_approved(kinds: Kinds, options: ReadOptions, notes:
             unknown="bounds",
         )
     if labelled and options.denied_outcomes == "error":
-        yes = with_counts(_texts(approved, "decision"))
-        no = with_counts(_texts((kind for kind in kinds if not kind.approved), "decision"))
+        yes = with_counts(_values(approved, "decision"))
+        no = with_counts(_values((kind for kind in kinds if not kind.approved), "decision"))
         raise Problem(
             f"column {options.outcome!r} must be empty in denied rows, whose outcome nobody sees; "
-            f"found {shown(_texts(labelled, 'outcome'), 3)} in {rows(size)}. "
+            f"found {shown(_values(labelled, 'outcome'), 3)} in {rows(size)}. "
             f"Column {options.decision!r} was read as approved {yes}, denied {no}. If a "
             "test programme accepted them at random, random_accepts=COLUMN (--random-accepts "
             "COLUMN) names the column that marks them, and their outcomes count. Or these outcomes "
@@ -372,7 +381,7 @@ def _require_outcomes_of_the_approved(kinds: Kinds, options: ReadOptions, notes:
         notes.append(f"Column {column!r}: the outcomes of {size:,} denied rows were left out.")
 
 
-def _remarks(cells: Cells, outcome: YesNo, options: ReadOptions) -> list[str]:
+def _notes_on_outcomes(cells: Cells, outcome: YesNo, options: ReadOptions) -> list[str]:
     """Say whose outcome is not known, and where good and bad outcomes may have been swapped."""
     notes = []
     if cells.unknown:
@@ -388,8 +397,8 @@ def _remarks(cells: Cells, outcome: YesNo, options: ReadOptions) -> list[str]:
         turn = Problem(
             f"Warning: in {shown(worse)} fewer approved people had the good outcome than the bad "
             f"one. If column {options.outcome!r} says what went wrong, turn it",
-            positive={"outcome": short(outcome.zeros)},
-            negative={"outcome": short(outcome.ones)},
+            positive={"outcome": one_or_list(outcome.zeros)},
+            negative={"outcome": one_or_list(outcome.ones)},
         )
         notes.append(f"{turn}.")
     return notes
@@ -398,13 +407,13 @@ def _remarks(cells: Cells, outcome: YesNo, options: ReadOptions) -> list[str]:
 def _group_cells(kinds: Kinds, options: ReadOptions | None = None) -> GroupCells:
     """Return the counts of a group, by cohort where the options say that this matters."""
     approved = [kind for kind in kinds if kind.approved]
-    good, bad, unknown = _thirds(approved)
+    good, bad, unknown = _by_outcome(approved)
     cohorts: dict[str, list[Kind]] = {}
     if unknown and options is not None and options.unknown == "like_known":
         cohort = options.cohort or ""
         cohorts = _split(approved, [key_of(kind.values.get(cohort)) for kind in approved])
-    by_cohort = tuple(_thirds(own) for own in cohorts.values())
-    accepted = _thirds(kind for kind in kinds if kind.random_accept)
+    by_cohort = tuple(_by_outcome(own) for own in cohorts.values())
+    accepted = _by_outcome(kind for kind in kinds if kind.random_accept)
     denied = _size(kinds) - _size(approved)
     return GroupCells(good, bad, denied, unknown, by_cohort, accepted if any(accepted) else ())
 
@@ -441,10 +450,11 @@ def _deciders(
         few = [key for key, n in cases.items() if n < options.min_cases]
         together = f"{len(few)} with fewer than {options.min_cases} cases"
         parts = _split(own, [together if key in few else names[key] for key in keys])
-        approved = ((n, part, _thirds(k for k in part if k.approved)) for n, part in parts.items())
-        every.append(
-            tuple(Decider(n, good, bad, _size(part)) for n, part, (good, bad, _) in approved)
-        )
+        found = []
+        for name, part in parts.items():
+            good, bad, _ = _by_outcome(kind for kind in part if kind.approved)
+            found.append(Decider(name, good, bad, _size(part)))
+        every.append(tuple(found))
     return tuple(every)
 
 
@@ -456,16 +466,15 @@ def _summary(table: Table, kinds: Kinds, options: ReadOptions) -> ReadSummary:
     named = {role: " & ".join(listed(getattr(options, role))) for role in roles}
     columns = {role: column for role, column in named.items() if column}
     decision = {
-        str(int(bit)): _texts((kind for kind in kinds if kind.approved == bit), "decision")
+        str(int(bit)): _values((kind for kind in kinds if kind.approved == bit), "decision")
         for bit in (True, False)
     }
     outcome = {
-        word: _texts((kind for kind in kinds if kind.good == bit), "outcome")
+        word: _values((kind for kind in kinds if kind.good == bit), "outcome")
         for word, bit in (("1", 1), ("0", 0), ("none", None))
     }
     period = f"{options.date} {period}" if period else ""
-    counted = table.name, table.engine, _size(kinds)
-    return ReadSummary(*counted, columns, decision, outcome, period)
+    return ReadSummary(table.name, table.engine, _size(kinds), columns, decision, outcome, period)
 
 
 def _split(kinds: Kinds, names: Sequence[str]) -> dict[str, list[Kind]]:
@@ -476,14 +485,14 @@ def _split(kinds: Kinds, names: Sequence[str]) -> dict[str, list[Kind]]:
     return parts
 
 
-def _thirds(kinds: Iterable[Kind]) -> tuple[int, int, int]:
-    """Return how many rows have a good outcome, a bad one, and one that is not known."""
+def _by_outcome(kinds: Iterable[Kind]) -> tuple[int, int, int]:
+    """Return how many rows have a good outcome, a bad one, and none that is known."""
     counts = tally((kind.good, kind.count) for kind in kinds)
     return counts.get(1, 0), counts.get(0, 0), counts.get(None, 0)
 
 
-def _texts(kinds: Iterable[Kind], role: str) -> dict[str, int]:
-    """Return what kinds of rows have as decision, outcome or group, with their numbers of rows."""
+def _values(kinds: Iterable[Kind], role: str) -> dict[str, int]:
+    """Return the decisions, outcomes or groups (``role``) of rows, with how many have each."""
     return tally((getattr(kind, role), kind.count) for kind in kinds)
 
 

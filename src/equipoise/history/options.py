@@ -1,8 +1,8 @@
 """What a caller says about a table, what is still to be said, and the call that says all of it.
 
-Rules raise a :class:`Problem` at the first thing that they cannot read. Where a remedy is clear the
-problem holds the arguments that say it, and :func:`settle` goes on with them: so all problems of a
-table come in one message, and the call at its end has been tried.
+Rules raise a :class:`Problem` at the first thing that they cannot read. Where a remedy is clear,
+the problem has the arguments that bring it, and :func:`settle` tries again with them. So one
+message has all problems of a table, and the call at its end was tried.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from equipoise.errors import BadData, InvalidInput, UnknownName, require_whole
 
 
 @dataclass(frozen=True, repr=False)
-class Open(JsonValue):
+class Choice(JsonValue):
     """A value that only a person can choose; the first choice is the one that is tried."""
 
     choices: Sequence[str]
@@ -35,7 +35,7 @@ class Open(JsonValue):
         return f"<{' | '.join(map(repr, self.choices))}>"
 
 
-Value = str | int | float | Open
+Value = str | int | float | Choice
 Values = Value | Sequence[Value]
 Meaning = Values | Mapping[str, Values] | None
 """Values that mean something: for both columns, or by role or column (``{"outcome": "paid"}``)."""
@@ -58,7 +58,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """The arguments of :meth:`equipoise.History.read` but the source, which explains them."""
+    """The arguments of :meth:`equipoise.History.read` but the source; it explains each of them."""
 
     group: str | Sequence[str] = ()
     within: str | Sequence[str] = ()
@@ -119,7 +119,7 @@ class ReadOptions:
             object.__setattr__(self, name, self._by_role(name, getattr(self, name)))
 
     def _by_role(self, argument: str, meaning: Meaning) -> Mapping[str, Values]:
-        """Return what means 1 or 0 by role; what is said of no column is said of both."""
+        """Return the values that mean 1 (or 0) by role; without a column they are for both."""
         roles = {self.decision: "decision", self.outcome: "outcome"} | {r: r for r in ROLES}
         by_column = meaning if isinstance(meaning, Mapping) else {"": meaning}
         found: dict[str, list[Value]] = {role: [] for role in ROLES}
@@ -143,7 +143,7 @@ class ReadOptions:
                 )
             for role in (roles[column],) if column else ROLES:
                 found[role].append(value)
-        return {role: short(values) for role, values in found.items() if values}
+        return {role: one_or_list(values) for role, values in found.items() if values}
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -192,7 +192,7 @@ class ReadOptions:
         if not paths:
             return f"  History.read({type(source).__name__.lower()}, {arguments})"
         command = " ".join([*map(shlex.quote, paths), flags])
-        return f"  History.read({short(paths)!r}, {arguments})\n  equipoise check {command}"
+        return f"  History.read({one_or_list(paths)!r}, {arguments})\n  equipoise check {command}"
 
 
 class Problem(BadData):
@@ -294,7 +294,8 @@ def save_reading(path: str | os.PathLike[str], source: object, options: Mapping[
             "it as the database's client finds it, as in PGPASSWORD or ~/.pgpass"
         )
     near = [p if "://" in p else Path(os.path.relpath(p, path.parent)).as_posix() for p in places]
-    lines = [f"{name} = {_toml(v)}" for name, v in {"source": short(near), **said.given}.items()]
+    entries = {"source": one_or_list(near), **said.given}
+    lines = [f"{name} = {_toml(value)}" for name, value in entries.items()]
     try:
         path.write_text("\n".join([*lines, ""]), "utf-8")
     except OSError as error:
@@ -326,14 +327,14 @@ def _distinct(*columns: str | None) -> tuple[str, ...]:
 
 
 def listed(values: Any) -> tuple[Any, ...]:
-    """Return one value or several as several, None as no value."""
+    """Return one value, several or None as a tuple."""
     if values is None:
         return ()
     return (values,) if isinstance(values, str) or not hasattr(values, "__iter__") else (*values,)
 
 
-def short(values: Sequence[Any]) -> Any:
-    """Return several values as a list, a single one as it is."""
+def one_or_list(values: Sequence[Any]) -> Any:
+    """Return a single value as it is, several as a list."""
     return values[0] if len(values) == 1 else list(values)
 
 
@@ -344,7 +345,7 @@ def _spelled(options: Mapping[str, Any]) -> tuple[str, str]:
         arguments.append(f"{name}={(str(value) if isinstance(value, datetime.date) else value)!r}")
         by_role = value.items() if isinstance(value, Mapping) else [("", value)]
         for role, one in ((role, one) for role, values in by_role for one in listed(values)):
-            word = f"<{' | '.join(one.choices)}>" if isinstance(one, Open) else str(one)
+            word = f"<{' | '.join(one.choices)}>" if isinstance(one, Choice) else str(one)
             if name != "seed":  # is for Python alone
                 flags.append(f"{_flag(name)} {shlex.quote(f'{role}={word}' if role else word)}")
     return ", ".join(arguments), " ".join(flags)

@@ -5,8 +5,7 @@ Rows are independent draws, so their order carries no information, and how many 
 is drawn from the counts: the same law as reading rows in a random order, on every engine.
 Give every person a random time. Unlimited past: the kinds are independent Poisson processes, and
 the tau-th of a kind comes after a Gamma time. Finite past: independent uniform times, and the
-tau-th of n comes at a Beta time. Either way the tau - 1 before it are uniform over the time until
-then.
+tau-th of n comes at a Beta time. Either way the tau - 1 before it come uniformly until then.
 """
 
 from __future__ import annotations
@@ -143,11 +142,7 @@ def draw_rows_until(
 
 
 def counts_until(
-    rng: Random,
-    tau: int,
-    goals: Sequence[int],
-    kinds: Array | Ints,
-    unlimited: int | None = None,
+    rng: Random, tau: int, goals: Sequence[int], kinds: Array | Ints, unlimited: int | None = None
 ) -> Ints:
     """Draw how many people of each kind came when the tau-th of a goal's kind did.
 

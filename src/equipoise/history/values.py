@@ -18,12 +18,13 @@ import numpy as np
 from equipoise._json import JsonValue
 from equipoise.comparison import WITHIN
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.history.options import MEANINGS, Open, Problem, ReadOptions, short
+from equipoise.history.options import MEANINGS, Choice, Problem, ReadOptions, one_or_list
 
 MISSING = frozenset(("", "na", "n/a", "nan", "nat", "null", "none", "<na>", "#n/a"))
 """Keys that stand for no value."""
 STANDARD = {"1": 1, "0": 0}
 PLAIN = {"decision": ("approved", "denied"), "outcome": ("good", "bad")}
+# By these words a remedy is proposed; no table is read by them.
 YES, NO = frozenset(("yes", "y", "t", "1")), frozenset(("no", "n", "f", "0"))
 GOOD = (
     r"approved?|accept(ed)?|granted|admitted|hired|released|repaid|(fully )?paid|good|success|"
@@ -185,9 +186,9 @@ class Coding(JsonValue):
 
 @dataclass(frozen=True)
 class LiveValues:
-    """What is said of people who arrive: groups by name, in any case, and 0/1 or plain words.
+    """How people who arrive may be described: groups by name in any case, 0/1 or plain words.
 
-    Where the past was read from a table its words are understood as well.
+    Where the past was read from a table, its words are understood as well.
     """
 
     groups: Collection[str]
@@ -232,11 +233,11 @@ class LiveValues:
 
 
 def read_yes_no(role: str, options: ReadOptions, found: Counts, known: Counts) -> YesNo:
-    """Say what each value of a decision or an outcome means, or what is to be said of it.
+    """Return which values of a decision or an outcome mean 1 and which 0; raise if that is open.
 
     ``found`` are the values that are there, with their numbers of rows. Of ``positive`` and
     ``negative`` one is enough for a column with one other value; one of 0/1 or true/false needs
-    neither. ``known`` says how many rows with (the key of) a decision have an outcome.
+    neither. ``known`` says, by the key of a decision, how many of its rows have an outcome.
     """
     column = getattr(options, role)
     keys = {key_of(value) for value in found}
@@ -265,7 +266,7 @@ def read_yes_no(role: str, options: ReadOptions, found: Counts, known: Counts) -
     rest = keys - {*ones, *zeros}
     clash = ("1" if ones else "0") in rest  # beside words for it
     if rest and (clash or bool(ones) == bool(zeros) or len(rest) > 1):
-        raise _unsaid(role, column, found, ones, zeros, known)
+        raise _unexplained(role, column, found, ones, zeros, known)
     return YesNo(ones or tuple(sorted(rest)), (*zeros, *(sorted(rest) if ones else ())))
 
 
@@ -277,13 +278,13 @@ def _yes_means(role: str, column: str) -> int | None:
     return 1 if role == "decision" or re.search(rf"\b({GOOD})\b", words) else None
 
 
-def _unsaid(
+def _unexplained(
     role: str, column: str, found: Counts, ones: Words, zeros: Words, known: Counts
 ) -> Problem:
-    """Return what is to be said of values of which nobody said what they mean, as far as is clear.
+    """Return the problem of values that nobody explained, with a remedy as far as it is clear.
 
-    The decision after which outcomes are known is the approval, if there is one alone. What else a
-    value may mean stays open, unless it is a word for nothing.
+    Some are clear by their words. Of decisions the approval is the one after which outcomes are
+    known, if it stands out. What else a value may mean only a person can choose.
     """
     labels = labels_of(found)
     sizes = tally((key_of(value), n) for value, n in found.items())
@@ -305,27 +306,29 @@ def _unsaid(
     nothing = {key for key in rest if re.fullmatch(NOTHING, key)}.difference(*clear.values())
     left = set(rest).difference(nothing, *clear.values())
     lacking = [argument for argument in MEANINGS if not (said[argument] or clear[argument])]
-    if len(left) == len(lacking) == 1:
+    if len(left) == len(lacking) == 1:  # one value, and one meaning that has none
         clear[lacking.pop()] |= left
         left = set()
     fix: dict[str, Any] = {
-        argument: {role: short(sorted(rest[key] for key in own))}
+        argument: {role: one_or_list(sorted(rest[key] for key in own))}
         for argument, own in clear.items()
         if own
     }
+    # A meaning that still lacks a value is chosen among those that are left, 0 and 1 before others.
+    # What no meaning takes is proposed as missing.
     free = [rest[key] for key in sorted(left, key=lambda key: (-sizes[key], key))]
     bits = [own for own in free if key_of(own) in STANDARD]
     among = bits if len(bits) == len(lacking) == 2 else free if lacking else []
-    opened = [Open([own, *(other for other in among if other != own)]) for own in among]
-    fix |= {argument: {role: own} for argument, own in zip(lacking, opened, strict=False)}
-    open_too = [Open([own]) for own in free if own not in among]
-    if none := [*opened[len(lacking) :], *open_too, *(rest[key] for key in sorted(nothing))]:
+    choices = [Choice([own, *(other for other in among if other != own)]) for own in among]
+    fix |= {argument: {role: own} for argument, own in zip(lacking, choices, strict=False)}
+    alone = [Choice([own]) for own in free if own not in among]
+    if none := [*choices[len(lacking) :], *alone, *(rest[key] for key in sorted(nothing))]:
         fix["missing_values"] = none
         fix |= {"undecided": "leave_out"} if role == "decision" else {}
-    unsaid = with_counts({value: n for value, n in found.items() if key_of(value) in rest})
-    what = f"must be 0/1 or true/false; found {unsaid}"
+    listing = with_counts({value: n for value, n in found.items() if key_of(value) in rest})
+    what = f"must be 0/1 or true/false; found {listing}"
     if ones or zeros:
-        what = f"holds values of which nobody said what they mean: {unsaid}"
+        what = f"holds values of which nobody said what they mean: {listing}"
     without = "no decision, as when somebody withdrew" if role == "decision" else "no outcome yet"
     return Problem(
         f"column {column!r} {what}; say which mean 1 (positive), which mean 0 (negative), and "
