@@ -24,7 +24,7 @@ from equipoise.errors import InvalidInput, UnknownName, require_in_unit, require
 from equipoise.finding import Interval
 from equipoise.rates import CELLS, RATES, Band, Curve, Rate, band_from_counts, clopper_pearson
 
-Box = Mapping[str, tuple[float, float]]
+Boxes = Mapping[str, tuple[float, float]]
 """Group -> the least and the largest r."""
 
 NO_BETTER = "denied-no-better"
@@ -109,7 +109,7 @@ class Assume(JsonValue):
     def __str__(self) -> str:
         return "; ".join(self.lines) or "nothing"
 
-    def limits(self, cells: Cells, alpha: float | None) -> Box:
+    def limits(self, cells: Cells, alpha: float | None) -> Boxes:
         """Return the limits of every group's r.
 
         That the denied do no better than the approved bounds r by the precision, of which a finite

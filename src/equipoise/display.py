@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
 
-# Told apart by everybody: blue, bluish green and vermilion, and by lightness where they meet.
+# Colour-blind readers tell these apart, by lightness where colours are lost in print.
 INK, GREY = "#1f2933", "#5f6c7b"
 BLUE, FAIR, UNFAIR = "#24588f", "#00735c", "#b0440f"
 
@@ -76,7 +76,7 @@ MOST_ROWS = 30  # of a table in a notebook
 class Shown:
     """Mixin for results: ``to_frame``, ``plot``, and HTML for notebooks.
 
-    A result says what its rows are, how it is drawn if it is, and what is said above its table.
+    A result defines its rows, its picture if it has one, and the lines above its table.
     """
 
     def _rows(self) -> Sequence[Row]:
@@ -87,7 +87,7 @@ class Shown:
         """Draw the picture, if there is one."""
 
     def _lines(self) -> Sequence[str]:
-        """Return what is said above the table, first a heading: the text without its own tables."""
+        """Return the lines above the table, a heading first: the text but for indented tables."""
         return [line for line in str(self).splitlines() if not line.startswith("    ")]
 
     def _table(self) -> Sequence[Row]:
@@ -171,4 +171,4 @@ Progress = Callable[[float], object]
 
 
 def silent(share: float) -> None:
-    """Take no notice: the progress of those who do not watch."""
+    """Ignore the progress."""

@@ -248,8 +248,7 @@ class Finding(JsonValue, Shown):
     def who(self) -> str:
         """Who differs in which rate, which way and by how much; empty where nobody can be named.
 
-        After UNFAIR the groups that the ranges separate, else those furthest apart by the best
-        guess.
+        After UNFAIR the groups that the ranges separate, else those of the largest guessed gap.
         """
         scale, pairs = self.question.gap_scale, _pairs(self.rates, self.question.compare)
         likely = {

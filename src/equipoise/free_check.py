@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from equipoise._arrays import Array, Flags
-from equipoise.assume import ASSUMES_DECIDERS, Assume, Box, base_rate, decider_band
+from equipoise.assume import ASSUMES_DECIDERS, Assume, Boxes, base_rate, decider_band
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import Block, Compare, GapScale, compared
 from equipoise.display import Row
@@ -78,11 +78,11 @@ class Check(Finding):
         ]
         return "\n".join([super().__str__(), *more])
 
-    def opinion(self, delta: float | None) -> str:
-        """Say what to think of ``delta``, a single number that is given as the gap."""
-        if delta is None:
+    def opinion(self, answer: float | None) -> str:
+        """Say what to think of a naive answer, a single number that is given as the gap."""
+        if answer is None:
             return "no answer"
-        if not self.lower <= delta <= self.upper:
+        if not self.lower <= answer <= self.upper:
             return "wrong: the data rule it out"
         if self.lower == self.upper:
             return "right"
@@ -212,12 +212,12 @@ def check(
 
 @dataclass(frozen=True)
 class Given:
-    """What an answer for free rests on."""
+    """What an answer from past data alone rests on."""
 
     past: Past
     labels: bool = False  # whether the outcomes of random accepts bound every r
     assume: Assume = field(default_factory=Assume)  # what is granted of the denied
-    deciders: bool = False  # whether they get cases as if at random, which bounds q
+    deciders: bool = False  # whether they get cases as if at random, which bounds P[Y=1]
 
     def __post_init__(self) -> None:
         if self.deciders and (self.labels or self.assume):
@@ -262,9 +262,8 @@ def free_verdict(given: Given, question: Question, budget: ErrorBudget) -> Verdi
     INCONCLUSIVE where past data contradict what is assumed.
     """
     compare = question.comparison
-    behind_fair, behind_unfair = (
-        _known(given, question.metric, alpha) for alpha in (budget.past_fair, budget.past_unfair)
-    )
+    behind_fair = _known(given, question.metric, budget.past_fair)
+    behind_unfair = _known(given, question.metric, budget.past_unfair)
     if behind_fair.against or behind_unfair.against:
         return Verdict.INCONCLUSIVE
     upper = gap_interval(rate_intervals(behind_fair.bands, behind_fair.boxes), compare).upper
@@ -287,13 +286,13 @@ def free_verdict(given: Given, question: Question, budget: ErrorBudget) -> Verdi
 
 @dataclass(frozen=True)
 class _Known:
-    """Every rate's band, where each r lies, and what speaks against what is assumed, if it does.
+    """Every rate's band, where each r lies, and which data contradict what is assumed, if any do.
 
-    With deciders the bands run over the share of good outcomes, from its least to its most.
+    With deciders a band is over the share of good outcomes in place of r, from least to largest.
     """
 
     bands: Bands
-    boxes: Box
+    boxes: Boxes
     against: str | None = None
     base_rates: Mapping[str, Interval] = field(default_factory=dict)
 
@@ -348,12 +347,11 @@ def bands_from_past(past: Past, metric: str, alpha: float | None) -> Bands:
 
 
 def gap_bounds(
-    bands: Bands, boxes: Box, *, compare: str | Compare = "difference", tolerance: float = 1e-6
+    bands: Bands, boxes: Boxes, *, compare: str | Compare = "difference", tolerance: float = 1e-6
 ) -> tuple[float, float]:
     """Return certified bounds of the gap as every r ranges over its box.
 
-    The lower bound never exceeds the true infimum; for one or two rates it is within ``tolerance``
-    of it.
+    The lower bound is at most the infimum, and within ``tolerance`` of it for one or two rates.
     """
     alone = gap_interval(rate_intervals(bands, boxes), compare)
     floor, ceiling = alone.lower, alone.upper
@@ -366,15 +364,14 @@ def gap_bounds(
     return min(floor, 1.0), min(ceiling, 1.0)
 
 
-def _pairs_of_rates(bands: Bands, boxes: Box, compare: str | Compare) -> Iterator[_TwoRates]:
+def _pairs_of_rates(bands: Bands, boxes: Boxes, compare: str | Compare) -> Iterator[_TwoRates]:
     names = [*next(iter(bands.values()))]
     asked = compared(compare, names)
     for block, (one, other) in product(asked.blocks, combinations(bands, 2)):
         groups = [names[at] for at in block.groups]
         start, end = np.array([boxes[group] for group in groups]).T
-        first, second = (
-            Band.stack([bands[rate][group] for group in groups]) for rate in (one, other)
-        )
+        first = Band.stack([bands[one][group] for group in groups])
+        second = Band.stack([bands[other][group] for group in groups])
         yield _TwoRates(RATES[one].trend < 0, first, second, start, end, block, asked.scale)
 
 
@@ -396,7 +393,7 @@ def group_shares(history: Past, alpha: float, r: Mapping[str, Interval]) -> dict
     return found
 
 
-def rate_intervals(bands: Bands, boxes: Box) -> dict[str, dict[str, Interval]]:
+def rate_intervals(bands: Bands, boxes: Boxes) -> dict[str, dict[str, Interval]]:
     """Return the range of every group's rates as r ranges over its box."""
     return {
         rate: {group: Interval(*band.over(*boxes[group])) for group, band in by_group.items()}
@@ -435,10 +432,7 @@ class _TwoRates:
                 return True
             if (high - low).max() < _NARROWEST or live.sum() > _MOST_CELLS:
                 return False
-            low, high = (
-                np.concatenate([low[live], middle[live]]),
-                np.concatenate([middle[live], high[live]]),
-            )
+            low, high = np.append(low[live], middle[live]), np.append(middle[live], high[live])
 
     def _possible(self, t_low: Array, t_high: Array, d: float) -> Flags:
         """Say for which cells of levels both gaps may be at most d."""

@@ -291,8 +291,7 @@ class Ticket(JsonValue):
     """What an audit answers when a person arrives.
 
     ``number`` is the person's place in request order; ``hold`` is the most that the request can
-    cost, reserved until the outcome is told; ``score_record`` says how a score or a price decided
-    whether to ask.
+    cost, held until the outcome is told; ``score_record`` says how a score or price decided on it.
 
     Examples
     --------

@@ -99,7 +99,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Band:
-    """A group's rate lies between two curves of the same trend; one curve if the past is exact."""
+    """Two curves of the same trend that enclose a group's rate; equal if the past is exact."""
 
     low: Curve
     high: Curve
@@ -198,10 +198,8 @@ class Rate:
     def fraction(self, tp: float, fp: float, fn: float, tn: float) -> tuple[float, float]:
         """Return numerator and denominator for the shares, or counts, of the cells."""
         cells = {"tp": tp, "fp": fp, "fn": fn, "tn": tn}
-        return (
-            sum((n for cell, n in cells.items() if cell in self.part), 0.0),
-            sum((n for cell, n in cells.items() if cell in self.whole), 0.0),
-        )
+        part = sum((n for cell, n in cells.items() if cell in self.part), 0.0)
+        return part, sum((n for cell, n in cells.items() if cell in self.whole), 0.0)
 
     def curve(self, p1: float, p0: float, s: float) -> Curve | None:
         """Return the rate as a curve in r; None if it is undefined for every r."""
@@ -256,8 +254,7 @@ def band_from_counts(rate: Rate, counts: GroupCells, alpha: float | None) -> Ban
 
     **Nothing assumed of them.** Had all outcomes been known, the band would hold for the counts
     with some number k of good ones among the unknown. Exact bounds of a share move with the count,
-    so the band for k lies between those for none and for all of them: no price is paid for not
-    knowing k.
+    so the band for k lies between those for none and for all of them: not to know k costs nothing.
 
     **Imputed like the known** (``cohorts``). Then the approved's share of good outcomes g is that
     among the known, within each cohort: ``g = sum_c w_c g_c`` for the cohorts' shares w of the
@@ -353,7 +350,7 @@ def _part(alpha: float | None, share: float) -> float | None:
 
 
 def _whatever(rate: Rate, counts: GroupCells, alpha: float | None) -> Band:
-    """Return a band that holds whatever the unknown outcomes are."""
+    """Return a band that holds whatever the unknown outcomes turn out to be."""
     ends = [rate.band(counts.resolved(good), alpha) for good in (0, 1)]
     return Band(
         _extreme([band.low for band in ends], np.min),

@@ -1,4 +1,4 @@
-"""The adaptive audit: weigh every label at once, stop when a wrong answer is refuted."""
+"""The adaptive audit: weigh every label when it comes, stop when a wrong answer is refuted."""
 
 from __future__ import annotations
 
@@ -123,8 +123,8 @@ class AdaptiveAudit(Audit):
         """Take in a log; yield how many steps are taken in, after each number of ``stops``.
 
         The audit that wrote the log went on to its last request, so no answer before that decided.
-        Up to there the evidence is weighed only where a plan or a check is due; after it also where
-        all answers up to the next such place decide together.
+        Up to there the evidence is weighed only where a plan or a check is due; after it answer by
+        answer where those up to the next such place decide together.
         """
         asked = [at for at, step in enumerate(log, start=1) if step.kind == "asked"]
         last = max((at for at in asked if log[at - 1].ticket.want is not Want.NOTHING), default=0)
@@ -288,14 +288,14 @@ class AdaptiveAudit(Audit):
     def _take_run(self, steps: Sequence[Step], *, look: bool = False) -> None:
         """Take in requests and first answers, or one correction.
 
-        The evidence is weighed if a plan or a check is due, or a ``look`` at answers is wanted. An
-        answer never lowers it: each of many is looked at only if they decide together.
+        The evidence is weighed if a plan or a check is due, or if a ``look`` is wanted. An answer
+        never lowers it, so several are taken one by one only if all of them together decide.
         """
         if steps[0].kind == "corrected":
             self._correct(steps[0], look=look)
             return
         together = look and len(steps) > 1 and self._finding is None
-        if together and self._would_decide(steps):
+        if together and self._decide_together(steps):
             for step in steps:
                 self._take(step)
             return
@@ -303,7 +303,7 @@ class AdaptiveAudit(Audit):
             self._book(step)
         asked = [step.ticket for step in steps if step.kind == "asked"]
         answers = [step for step in steps if step.kind != "asked"]
-        if asked and asked[0].want is not Want.NOTHING:  # who comes alone in a run
+        if asked and asked[0].want is not Want.NOTHING:  # a person of no interest is a run alone
             self._request(asked)
         if answers:
             if not together:
@@ -313,8 +313,8 @@ class AdaptiveAudit(Audit):
             if self._finding is None:
                 self._give_up_if_broke()
 
-    def _would_decide(self, answers: Sequence[Step]) -> bool:
-        """Record answers unless they decide."""
+    def _decide_together(self, answers: Sequence[Step]) -> bool:
+        """Record answers; if they decide, take them back and return True."""
         for step in answers:
             self._require_open(step.ticket)
         self._record(answers)
@@ -325,7 +325,7 @@ class AdaptiveAudit(Audit):
         return True
 
     def _labels_until_due(self) -> float:
-        """Return how many labels are told before a plan, or a check, is due."""
+        """Return how many labels are still to be told before a plan or a check is due."""
         if self.evidence is None:
             return np.inf
         until = self.evidence.next_plan if self._finding is not None else self._next_recheck

@@ -1,7 +1,7 @@
 """What past data and question fix before the first label, and what labels add to it.
 
 :class:`Basis` has the wrong answers that an adaptive audit must refute, and turns its evidence into
-a finding. :class:`LabelWork` says what refuting them takes.
+a finding. :class:`LabelWork` says how many labels refuting them takes, and at which cost.
 """
 
 from __future__ import annotations
@@ -193,9 +193,8 @@ class Basis:
             )
         else:
             lacks = "a larger epsilon: at the present estimates both answers stay possible"
-        r = {
-            g: 0.5 if own.estimate is None else own.estimate for g, own in self.r(evidence).items()
-        }
+        guesses = {group: own.estimate for group, own in self.r(evidence).items()}
+        r = {group: 0.5 if guess is None else guess for group, guess in guesses.items()}
         strata = short_strata(history, self.question, self.budget, r)
         if not pending:
             return (lacks, *strata)
@@ -205,14 +204,14 @@ class Basis:
 
 @dataclass(frozen=True)
 class Work:
-    """What a verdict costs if every label is as informative as the mean, and labels per group."""
+    """What a verdict costs if every label tells what it tells on average, and labels per group."""
 
     cost: float
     labels: Array
 
 
 class LabelWork:
-    """What a verdict takes in labels, at their best allocation, if each is as good as the mean.
+    """The labels that a verdict takes, at the best allocation, if each tells as much as the mean.
 
     Both wrong answers are cut into the adaptive audit's own null cells, from the bands of the past.
     Bets against a cell are fixed, so for a given r it is known how fast each grows, and hence what

@@ -50,8 +50,7 @@ class ExpAudit(Audit):
     difference is above ``gamma + epsilon/2``, else FAIR.
 
     A verdict by features holds *if the model holds*, so it is never guaranteed: self-checks can
-    contradict a model and prove none. A verdict by labels is guaranteed. The finding gives the cost
-    of both.
+    contradict a model and prove none. One by labels is guaranteed. The finding has both costs.
 
     Parameters
     ----------

@@ -291,12 +291,11 @@ class ApprovalShares:
     def __init__(self, past: Past) -> None:
         level = approval_level(len(past.cells))
         self._bar = -math.log(level)
-        self._limits: dict[str, tuple[float, float]] = {}
-        for group, cells in past.cells.items():
-            approved = cells.total - cells.denied
-            share = approved / cells.total
-            low, high = clopper_pearson(approved, cells.total, level)
-            self._limits[group] = (share, share) if past.exact else (float(low), float(high))
+        of_past = None if past.exact else level
+        self._limits = {
+            group: clopper_pearson(cells.approved, cells.total, of_past)
+            for group, cells in past.cells.items()
+        }
         self._seen = {group: [0, 0] for group in past.cells}
 
     def see(self, group: str, decision: int) -> str | None:

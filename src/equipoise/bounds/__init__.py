@@ -3,11 +3,4 @@
 from equipoise.bounds.optimal import LowerBound, lower_bound
 from equipoise.bounds.theorems import Price, expectation, family_bound, upper_bound
 
-__all__ = [
-    "LowerBound",
-    "Price",
-    "expectation",
-    "family_bound",
-    "lower_bound",
-    "upper_bound",
-]
+__all__ = ["LowerBound", "Price", "expectation", "family_bound", "lower_bound", "upper_bound"]

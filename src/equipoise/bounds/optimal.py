@@ -101,9 +101,7 @@ class LowerBound(float):
 
     def __str__(self) -> str:
         if self.cost == math.inf:
-            return (
-                f"{self.verdict} is out of reach: worlds as near as you like are not {self.verdict}"
-            )
+            return f"{self.verdict} is out of reach: worlds however near are not {self.verdict}"
         reference = "as an asymptotic reference (both answers are right)"
         kind = reference if self.reference else "at least"
         lines = [f"{self.verdict} costs {kind} {self.cost:,.4g} (within {self.certificate:.2%})"]
@@ -115,20 +113,19 @@ class LowerBound(float):
 
 
 def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
-    """Return C*, below which no audit that keeps the question's error levels can cost on average.
+    """Return C*: no audit that keeps the question's error levels costs less on average.
 
     ``C* = kl(delta, 1-delta) / max_w inf_{lam in Alt} sum_a w_a kl(r_a, lam_a)`` with
     ``sum_a w_a c_a = 1`` and ``c_a = c_feat + c_lab (1 - r_a)``, where Alt holds the unknowns for
     which the true answer is wrong: a gap >= gamma + epsilon if the world is FAIR, one <= gamma
-    if it is UNFAIR. It holds for audits that know the past without limit and do not use
-    features (the change of measure of Garivier and Kaufmann, 2016, priced). With separate error
+    if it is UNFAIR. It holds for audits with an unlimited past that use neither features nor
+    scores (the change of measure of Garivier and Kaufmann, 2016, priced). With separate error
     levels the numerator is ``kl(1 - level of the other mistake, level of this one)``.
 
-    Where people of a table have prices of their own, ``c_a = c_feat + E[price (1 - Y)]``, over the
-    group's denied.
+    Where people have prices of their own, ``c_a = c_feat + E[price (1 - Y)]`` over the denied.
 
     C* is 0 if past data decide, and infinite where no audit can: a ratio of rates that are 0 in
-    every group is FAIR, and worlds as near as you like are not. Where nothing costs anything,
+    every group is FAIR, and worlds however near to it are not. Where nothing costs anything,
     labels are counted instead.
 
     Examples
@@ -380,7 +377,7 @@ def _best_budget(pool: Array, active: Ints, even: Array) -> tuple[Array, float, 
 
 
 def _best_mixture(rows: Array) -> tuple[Array, float]:
-    """Solve the linear program; the value is its dual's, a bound however the solver rounds."""
+    """Solve the linear program; return the dual's value, a bound however the solver rounds."""
     (count, groups), scale = rows.shape, float(rows.max(axis=1).min())
     if scale <= _NOTHING * rows.max():
         return np.full(groups, 1.0 / groups), 0.0

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -42,12 +43,10 @@ class Price(JsonValue):
     cost: float = 0.0
 
     def __add__(self, other: Price) -> Price:
-        return Price(
-            self.labels + other.labels, self.features + other.features, self.cost + other.cost
-        )
+        return Price(*map(add, astuple(self), astuple(other)))
 
     def __rmul__(self, times: float) -> Price:
-        return Price(*(times * x if x else 0.0 for x in (self.labels, self.features, self.cost)))
+        return Price(*(times * x if x else 0.0 for x in astuple(self)))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Price:

@@ -146,9 +146,8 @@ def _options(audits: Sequence[str], given: Mapping[str, Any]) -> dict[str, dict[
 
     known = {name: options_of(audit_class(name)) for name in audits}
     wanted = {name: value for name, value in given.items() if value is not None}
-    nowhere = {
-        name: wanted[name] for name in wanted if not any(name in own for own in known.values())
-    }
+    anywhere = set().union(*known.values())
+    nowhere = {name: value for name, value in wanted.items() if name not in anywhere}
     check_options(audit_class(audits[0]), nowhere)
     return {name: {o: v for o, v in wanted.items() if o in own} for name, own in known.items()}
 

@@ -548,16 +548,12 @@ class Evidence:
         """
         bounds = np.append(self._starts, self.requests).tolist()
         for epoch in epochs:
-            start, stop = (
-                bounds[epoch],
-                min(bounds[epoch + 1], bounds[-1] if most is None else most),
-            )
+            start = bounds[epoch]
+            stop = min(bounds[epoch + 1], bounds[-1] if most is None else most)
             if self._plain[epoch].all() or start >= stop:
                 continue
-            groups, outcomes = (
-                np.array(self._groups[start:stop]),
-                np.array(self.outcomes[start:stop]),
-            )
+            groups = np.array(self._groups[start:stop])
+            outcomes = np.array(self.outcomes[start:stop])
             zero, one = self._ends_of(range(start, stop)).T
             low, high = np.where(outcomes == 1, one, zero), np.where(outcomes == 0, zero, one)
             for group, sizing in enumerate(self._sizings[epoch]):

@@ -25,7 +25,7 @@ from equipoise.ledger import commands as do
 from equipoise.ledger import inputs
 from equipoise.ledger.commands import Command, Reply, Scrubbed, Verbs
 from equipoise.ledger.proof import Checkpoint, verify_ledger, write_lines
-from equipoise.ledger.settings import Settings, rehearse
+from equipoise.ledger.settings import Settings, require_possible
 from equipoise.ledger.state import AuditState, EvidencePoint, replay
 from equipoise.ledger.status import Status, good_shares_of, status_of
 from equipoise.ledger.store import AuditRow, Store
@@ -163,7 +163,7 @@ class LiveAudit(Verbs):
         )
         _ = settings.group_names  # refuses groups whose names cannot be told apart
         data = settings.to_data()
-        rehearse(settings)
+        require_possible(settings)
         store = Store(ledger, create=True)
         uid, time = uuid.uuid4().hex, stamp(store.now())
         event = {"actor": who, "audit": uid, "data": data, "prev": GENESIS, "seq": 1}

@@ -157,8 +157,8 @@ class Settings:
         return cls(**values)
 
 
-def rehearse(settings: Settings) -> None:
-    """Make the audit once, so that settings that no audit can have are refused."""
+def require_possible(settings: Settings) -> None:
+    """Make the audit once: settings that no audit can have are refused."""
     audit = build(settings, settings.budget)
     if settings.budget is not None and audit.finding is None and audit.is_broke:
         most = None if settings.assist is None else settings.assist.max_price

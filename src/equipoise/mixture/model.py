@@ -1,10 +1,10 @@
-"""The mixture model of every group: the laws of both outcomes, and whether it is believed.
+"""The mixture model of every group: the laws of both outcomes, and what speaks against them.
 
-Two equations hold if the laws are right where nobody was approved, and cost nothing to check:
+Two equations hold if the laws are right also where nobody was approved, and cost nothing to check:
 ``sum over y of P[f=1, Y=y] / P_theta_y[f=1] = 1`` before any features are bought, and
-``q_y P_theta_y[f=1] = P[f=1, Y=y]`` for both outcomes after. Both are blind to denied people whose
-outcomes are not what their features say; the labels behind the coarse weights are not, above all
-where the same people's features are known: the weight that these give must be their share of ones.
+``q_y P_theta_y[f=1] = P[f=1, Y=y]`` for both outcomes after. Neither sees denied people whose
+outcomes are not what their features say. The labels behind the coarse weights do, above all where
+the same people's features are known: the weight from these features must be the labels' share of 1.
 """
 
 from __future__ import annotations
@@ -216,9 +216,8 @@ class PastFeatures:
         approved = decision == 1
         if not np.isin(outcomes[approved], (0, 1)).all():
             raise InvalidInput(
-                "'outcome' must be 0 or 1 for everybody approved; leave out people whose outcome "
-                "is unknown, as if they had never applied, if the reasons have nothing to do with "
-                "it"
+                "'outcome' must be 0 or 1 for everybody approved; leave out people of unknown "
+                "outcome, as if they had never applied, if the reasons have nothing to do with it"
             )
         taught = apart(self.seed).random(len(points)) >= self.held_out
         return points, names, outcomes, approved, taught
@@ -255,7 +254,7 @@ def _law_inside(rule: LearntRule, fit: Callable[..., TruncatedFit], X: Array) ->
     )
 
 
-# -- whether it is believed ----------------------------------------------------------------------
+# -- what speaks against a model -------------------------------------------------------------------
 
 
 def check_assumptions(
@@ -266,10 +265,10 @@ def check_assumptions(
     Returns the constants, ``alpha`` being the smaller acceptance less two standard errors, and
     what is not met or not proved of Assumptions 1 and 2, one line each: nothing if both hold.
 
-    Theta is taken as small as may be: balls of radius ``1/beta`` around both estimates, and what
-    is convex around them. The separation condition is mildest with the ``beta`` that is taken: L of
-    the Theta for ``beta = 1``, or more where such balls leave the family. The constants are those
-    of the fits; that the family is right they cannot show.
+    Theta is taken as small as possible: the convex hull of balls of radius ``1/beta`` around both
+    estimates. ``beta`` is that with which the separation condition is mildest: L of the Theta for
+    ``beta = 1``, or more where such balls leave the family. The constants are those of the fits;
+    they cannot show that the family is right.
 
     Parameters
     ----------
@@ -343,10 +342,10 @@ def _moved_acceptance(fit: TruncatedFit, z: float) -> float:
 
 @dataclass
 class ModelChecks:
-    """The self-checks of a model on one history, as they are made.
+    """The self-checks of a model on one history, in the order in which they are made.
 
-    Deviations that could not change the verdict (``epsilon/36`` before, ``epsilon/12`` after
-    features, relative) pass whatever their significance.
+    A relative deviation too small to change the verdict (``epsilon/36`` before features are bought,
+    ``epsilon/12`` after) passes however significant it is.
     """
 
     model: MixtureModel
@@ -373,8 +372,7 @@ class ModelChecks:
         """Check the first equation on the past's counts, on the log scale: no online data.
 
         An acceptance is moved by its error on the logit scale, towards what would make the equation
-        hold: taken where it is estimated, the error of one that is far too large would look far
-        too small.
+        hold: at the estimate, the error of one that is far too large would look far too small.
         """
         for group, cells in self.history.cells.items():
             fits = self.model.of(group)

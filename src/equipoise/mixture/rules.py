@@ -1,12 +1,12 @@
-"""The decision-maker as a truncation: who is let through, and what asking or watching it shows.
+"""The decision-maker as a truncation: whom it lets through, by its answers or its past decisions.
 
-Three situations. It can be asked: :class:`Oracle` asks about many people at once. It can be asked
-and is linear: :func:`find_half_space` finds its half-space by bisection, and a Gaussian can then be
-fitted exactly in any dimension. It cannot be asked: decisions are visible for everybody, so if the
-rule lies in a known class (thresholds, half-spaces), past decisions leave a set of rules that are
-consistent with them. Where all of these approve, the rule approves for certain. People inside that
-region follow their law truncated to a *known* set, so nothing is added to the error probability.
-Rows that taught the regions are not fitted to: their place inside the region is no accident.
+If it can be asked, :class:`Oracle` asks about many people at once. If it is linear as well,
+:func:`find_half_space` finds its half-space by bisection, and a Gaussian can be fitted exactly in
+any dimension. If it cannot be asked but its rule is of a known class (thresholds, half-spaces),
+:func:`learn_rule` takes all rules of the class that agree with past decisions, which are visible
+for everybody. Where all of these approve, the rule approves for certain. People inside that region
+follow their law truncated to a *known* set, so nothing is added to the error probability. Rows that
+taught the region are not fitted to, since they lie inside it by construction.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Accepts: TypeAlias = Callable[[Array], ArrayLike]
 Bits: TypeAlias = NDArray[np.bool_]
 Ask: TypeAlias = Callable[[Array], Bits]
 
-TAUGHT = 0.3  # share of past rows that teach what a rule does
+TAUGHT = 0.3  # share of past rows that a rule is learnt from
 POINTS = 2**13  # around the sample, on all of which the half-space must agree
 LINES = 3  # crossings per dimension: d settle a hyperplane, the others test it
 TOLERANCE = 1e-6  # in standard deviations of the sample
@@ -106,7 +106,7 @@ class Oracle:
             )
 
 
-# -- linear, but only to be asked ------------------------------------------------------------------
+# -- a linear classifier that can be asked ---------------------------------------------------------
 
 
 def surroundings(dimensions: int, size: int, seed: int) -> tuple[Array, Array]:
@@ -154,13 +154,13 @@ def find_half_space(z: Array, ask: Ask, seed: int) -> HalfSpace | None:
     return cut if (cut(around) == accepted).all() else None
 
 
-# -- not to be asked -----------------------------------------------------------------------------
+# -- a decision-maker that cannot be asked ---------------------------------------------------------
 
 
 class LearntRule(NamedTuple):
-    """Where every rule of a class that fits past decisions approves, and where it denies.
+    """Where all rules of a class that agree with past decisions approve, and where all deny.
 
-    ``fresh`` are the rows that did not teach the regions; ``words`` say how sure they are.
+    ``fresh`` are the rows that did not teach these regions; ``words`` say how sure the rule is.
     """
 
     approves: Ask
@@ -170,7 +170,7 @@ class LearntRule(NamedTuple):
 
 
 def learn_rule(X: Array, approved: Bits, kind: str, seed: int) -> LearntRule:
-    """Learn from past decisions on people of a group; the rows that do not teach are the test."""
+    """Learn a group's rule from some of its past decisions; the fresh ones may contradict it."""
     classes = {"threshold": _threshold, "half_space": _half_space}
     if kind not in classes:
         raise UnknownName("class of rules in 'accepts'", kind, classes)
@@ -192,7 +192,7 @@ def learn_rule(X: Array, approved: Bits, kind: str, seed: int) -> LearntRule:
 
 
 def _threshold(yes: Array, no: Array) -> tuple[Ask, Ask]:
-    """Try every column in both directions; a region must hold for all that are consistent."""
+    """Take every column and direction in which a threshold agrees; a region is where all do."""
     directions = np.hstack([np.eye(yes.shape[1]), -np.eye(yes.shape[1])])
     low, high = (yes @ directions).min(axis=0), (no @ directions).max(axis=0)
     fits = high < low

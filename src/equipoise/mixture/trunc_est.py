@@ -269,13 +269,12 @@ def trunc_est_constants(
     second = 2.0 * math.log1p(2.0 * lam / kappa) + 2.0 * math.log(inner)
     log_rho_square = float(np.logaddexp(first, second))
     log_g = log_rho_square - 2.0 * log_kappa_f - 2.0 * math.log(epsilon)
+    log_step = log_kappa_f + 2.0 * math.log(epsilon) - math.log(2.0) - log_rho_square
     return TruncEstConstants(
         log_n=math.log(2.0 * beta * math.log(1.0 / delta)) - 2.0 * math.log(epsilon),
         log_m=max(log_g, math.log(0.5))
         + math.log(max(math.log(distance / (kappa * epsilon**2)), 1e-300)),
-        log_eta=min(
-            log_kappa_f + 2.0 * math.log(epsilon) - math.log(2.0) - log_rho_square, -log_kappa_f
-        ),
+        log_eta=min(log_step, -log_kappa_f),
         log_kappa_f=log_kappa_f,
         log_lambda_f=log_lambda_f,
         log_rho=log_rho_square / 2.0,
@@ -302,7 +301,6 @@ def separation_needed(constants: StructuralConstants, *, epsilon: float, q: floa
     require_in_open_unit("q", q)
     beta, lipschitz = constants.beta, constants.lipschitz
     small, large = min(q, 1.0 - q), max(q, 1.0 - q)
-    factor = (48.0 * max(lipschitz, beta) * beta + 3.0 * constants.lam) / (
-        8.0 * constants.kappa * beta**2
-    )
+    above = 48.0 * max(lipschitz, beta) * beta + 3.0 * constants.lam
+    factor = above / (8.0 * constants.kappa * beta**2)
     return math.sqrt(factor * math.log(10.0 * large / (small * epsilon)))

@@ -98,18 +98,15 @@ class TruncatedFit:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to worry about, one sentence each."""
+        vague, misfit = self.condition > 1e8, abs(self.misfit) > MISFIT_LIMIT
         doubts = {
             f"the normalising integral rests on {self.ess:,.0f} effective points, fewer than the "
             f"{self.size:,} samples: standard errors are larger for it": self.ess < self.size,
             "the estimate lies on the edge of the parameter set: the sample falls off more slowly "
             "than the family allows, or the family is wrong": self.on_edge,
-            "some directions of the parameter are hardly identified by these samples": (
-                self.condition > 1e8
-            ),
+            "some directions of the parameter are hardly identified by these samples": vague,
             f"the sample's third moments lie {abs(self.misfit):.0f} standard errors from those of "
-            f"the fitted law: these data are not {self.family.name}": (
-                abs(self.misfit) > MISFIT_LIMIT
-            ),
+            f"the fitted law: these data are not {self.family.name}": misfit,
             f"by this fit only {self.acceptance:.2%} of everybody is let through: the rest is "
             "extrapolation": self.acceptance < 0.01,
         }

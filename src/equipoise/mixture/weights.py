@@ -1,10 +1,9 @@
-"""How many of a group have outcome 1, from features alone, and how well that can be known.
+"""Which share q of a group has outcome 1, from features alone, and how well that can be known.
 
-Everybody's features follow ``q E_1(x) + (1 - q) E_0(x)`` with both laws known up to the estimate's
-uncertainty. Two ways to q: count where the more likely outcome is 1 (the paper's MAP counts,
-biased when the laws overlap), or solve the likelihood's monotone score equation. The laws are
-estimates, so their uncertainty goes into the interval, through the derivative of q in theta: the
-plain interval covers far too little.
+Everybody's features follow ``q E_1(x) + (1 - q) E_0(x)``; both laws are estimates. There are two
+ways to q: count for whom outcome 1 is the more likely one (the paper's MAP counts, biased where the
+laws overlap), or solve the likelihood's monotone score equation. The laws' uncertainty goes into
+the standard error, through the derivative of q in theta: without it intervals cover far too little.
 
 Exp-Audit chooses between the two before features are bought. Its proof needs weights within
 ``epsilon q_m / 12``. MAP counts are valid if the labelled people behind the coarse weights show
@@ -42,7 +41,7 @@ Pair = tuple[TruncatedFit, TruncatedFit]
 
 
 class Labelled(NamedTuple):
-    """People of whom both are known, a row each."""
+    """People of whom features and outcome are both known, a row each."""
 
     features: Array
     outcome: NDArray[np.int8]
@@ -50,7 +49,7 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True)
 class Weight:
-    """``q = P[Y=1]`` of a group.
+    """An estimate of ``q = P[Y=1]`` in a group, from ``size`` feature vectors.
 
     Attributes
     ----------
@@ -110,7 +109,7 @@ def likelihood_weight(X: ArrayLike, fits: Pair) -> Weight:
 
 
 def weight_from(ratio: Array, some: Array, fits: Pair) -> Weight:
-    """Return the likelihood weight of all log ratios; ``some`` people carry the propagation."""
+    """Return the likelihood weight of all log ratios; its theta error is measured on ``some``."""
     q = solve_weight(ratio)
     sampling_error = 1.0 / np.sqrt(max(information_at(ratio, q), 1e-300) * len(ratio))
     laws_error = theta_error(slopes_in_theta(some, fits, q), fits)
@@ -189,7 +188,7 @@ def map_bias(
 
 
 def foresee_weight(fits: Pair, q: float) -> tuple[float, float]:
-    """Simulate people with the fitted laws at a rough q; see how well they tell it.
+    """Simulate people with the fitted laws at a rough q, and measure how well they tell it.
 
     Returns the information about q in one feature vector, and the standard error of a likelihood
     weight that remains however many are bought.
@@ -260,9 +259,9 @@ class ExpConstants:
 
 @dataclass(frozen=True)
 class Branch:
-    """The way for one group: "map", "likelihood" or "fallback", why, and the features it takes.
+    """How one group's weight is found: "map", "likelihood", or by labels ("fallback"); and why.
 
-    ``bias`` is taken off MAP counts; it may be off by ``error``.
+    ``features`` are how many it takes. MAP counts are off by ``bias``, known to within ``error``.
     """
 
     way: str
@@ -280,7 +279,7 @@ def choose_branch(
     weights: str = "auto",
     labelled: Labelled | None = None,
 ) -> Branch:
-    """Choose for one group from the laws and the coarse weights of outcome 0 and 1.
+    """Choose one group's way by its laws and its coarse weights of outcome 0 and 1.
 
     "auto": of the valid ways the one with fewer features. "map" and "likelihood": that way where
     it is valid, else the other. Where neither is, labels. "published": MAP counts, untested.
@@ -351,11 +350,11 @@ def _likelihood_branch(fits: Pair, coarse: tuple[float, float], target: float) -
 
 
 class FeatureCounts:
-    """One group's feature vectors: MAP counts and log ratios of all, the vectors of the first."""
+    """One group's feature vectors: MAP counts and log ratios of all, some vectors themselves."""
 
     def __init__(self, fits: Pair, odds: float) -> None:
         self.fits, self.odds, self.size, self._ones = fits, odds, 0, 0
-        self.some = np.empty((0, fits[0].family.dimension(fits[0].theta)))  # the first people
+        self.some = np.empty((0, fits[0].family.dimension(fits[0].theta)))  # the first SUBSAMPLE
         self._ratios: list[Array] = []
         self._new: list[Array] = []  # not looked at yet: many at once are faster
 

@@ -1,11 +1,11 @@
-"""What an adaptive audit will cost with the past as it is, at once: nothing is tried out.
+"""What an adaptive audit will cost with the past as it is, computed without running one.
 
 Nobody knows what the denied would have done, and what an audit costs depends on it. So a plan shows
 its cost at cases that a reader can judge: the denied succeed so many times as often as the approved
 of their group, or the gap lies just beside the grey zone, where audits are most expensive.
 
-An audit costs the work of its verdict (:class:`~equipoise.audits.basis.LabelWork`), and the pilot,
-times a multiple that was measured on this same quantity (``python -m study forecast``).
+An audit costs a measured multiple (``python -m study forecast``) of what its verdict takes if every
+label tells as much as the mean (:class:`~equipoise.audits.basis.LabelWork`), and of its pilot.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from equipoise.question import Costs, Question, Verdict
 from equipoise.rates import METRICS, Curve, gap
 
 RATIOS = (0.1, 0.2, 0.4, 0.6, 0.8)
-USUAL = 0.4  # the ratio that single numbers are quoted for, and from which others are searched
+USUAL = 0.4  # the ratio of the usual case: single numbers are for it, and searches start there
 ACCEPTED = "the denied succeed as often as those accepted at random"
-PRIOR = 10  # labels that the usual case counts for
-BESIDE = 0.02  # so many epsilons beside the grey zone
+PRIOR = 10  # labels that the usual case counts as, where some were seen
+BESIDE = 0.02  # epsilons between the grey zone and a gap just beside it
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Scenario(JsonValue):
 def as_often(cells: Cells, ratio: float = USUAL) -> dict[str, float]:
     """Return each group's r if the denied succeed ``ratio`` times as often as the approved.
 
-    Where nobody is approved, as if half of them succeeded.
+    Where nobody is approved, half of the approved are taken to succeed.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def as_often(cells: Cells, ratio: float = USUAL) -> dict[str, float]:
 def as_seen(cells: Cells, seen: Mapping[str, Sequence[float]]) -> dict[str, float]:
     """Return each group's r by the good and bad outcomes that were seen of its denied.
 
-    The usual case counts like ten of them: a few outcomes say little.
+    The usual case counts as ten more outcomes, since a few say little.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def usual_case(cases: tuple[Scenario, ...]) -> Scenario:
 def scenarios(
     cells: Cells, question: Question, denied_rate: Mapping[str, float] | None = None
 ) -> tuple[Scenario, ...]:
-    """Return the cases of a plan, those that past data allow.
+    """Return the cases of a plan; a gap that no r gives is left out.
 
     Parameters
     ----------
@@ -211,10 +211,10 @@ LEVELS = (0.1, 0.5, 0.9)  # quantiles of the cost that a forecast states
 
 
 class Constants(NamedTuple):
-    """The measured multiple and spread; ``python -m study forecast`` fits them.
+    """What ``python -m study forecast`` fits: the constants of :func:`median_of`, and the spread.
 
-    See :func:`median_of`; a spread is where 10% and 90% of audits end over the median, for verdicts
-    that are an epsilon away and for nearer ones.
+    A spread has the 10% and 90% quantiles of the cost as multiples of the median: first where the
+    wrong answer is an epsilon or more away, then where it is nearer.
     """
 
     scale: Mapping[Verdict, float] = {Verdict.FAIR: 0.74, Verdict.UNFAIR: 0.84}
@@ -229,8 +229,8 @@ class Constants(NamedTuple):
 
 FITTED = Constants()
 NEAREST = 0.1  # epsilons; what is nearer to the wrong answer costs no less
-ENOUGH = 2.0  # past rows are enough when the work is this many times that of an unlimited past
-SCALES = [1.5**k for k in range(1, 35)]  # times as many past rows that are tried: to a million
+ENOUGH = 2.0  # past rows are enough if the work is at most this many times an unlimited past's
+SCALES = [1.5**k for k in range(1, 35)]  # how many times the past rows are tried: to a million
 
 
 @dataclass(frozen=True)
@@ -329,9 +329,9 @@ def forecast(
     >>> from equipoise.worlds import CellWorld
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
     >>> question = Question("equal_opportunity", gamma=0.1, epsilon=0.1)
-    >>> short, endless = world.past(300), world.past()
+    >>> short, unlimited = world.past(300), world.past()
     >>> cases = scenarios(world.cells, question)
-    >>> seen = forecast(endless, question, Costs(), cases)[0]
+    >>> seen = forecast(unlimited, question, Costs(), cases)[0]
     >>> seen.cost["0.1"] < seen.median < seen.cost["0.9"]
     True
     >>> forecast(short, question, Costs(), cases)[0].is_decidable
@@ -366,8 +366,8 @@ class Parts(NamedTuple):
     work: float  # what it costs if every label tells what it tells on average
     other: float  # what the other verdict costs then
     pilot: float  # what the labels cost with which every audit begins
-    far: float  # epsilons between gap and wrong answer, shortened by what the past hides
-    labels: Array  # the work's, of each group
+    far: float  # epsilons between gap and wrong answer, fewer where a finite past costs precision
+    labels: Array  # of each group, behind the work
 
 
 def median_of(parts: Parts, by: Constants = FITTED) -> float:
@@ -425,7 +425,7 @@ class Forecaster:
         return Parts(verdict, own.cost, work[other].cost, pilot, far, own.labels)
 
     def _rows(self, case: Scenario) -> float | None:
-        """Return how many past rows like these would be enough, by halving."""
+        """Return how many past rows like these would be enough; None if no number is."""
         least = {verdict: self._unlimited.of(verdict, case.r).cost for verdict in DECIDED}
         if not np.isfinite(min(least.values())):
             return None

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CAP = 20_000  # labels after which a trial run is broken off
-FEW = 4  # runs without a verdict, and none with one: the case is not tried further
+FEW = 4  # first runs of a case; if none of them ends with a verdict the case is not tried further
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Plan(JsonValue, Shown):
     free
         What the past data alone establish.
     cases
-        What the adaptive audit costs, case by case; none where the past data decide.
+        What the adaptive audit costs, case by case; none if the past data decide, or no label can.
     others
         The paper's audits, a line each, cheapest first.
     recommended
@@ -202,6 +202,8 @@ def plan(
         it takes seconds to minutes.
     n_jobs
         Processes to spread trial runs over, as joblib counts them.
+    progress
+        Is called with the share of the trial runs that are done.
     reading
         How a table is read: ``group``, ``decision``, ``outcome`` and all that
         :meth:`equipoise.History.read` takes.
@@ -236,8 +238,8 @@ def plan(
         "gamma = 0 calls fair only what is exactly equal; a small tolerance is usually meant, and "
         "cheaper to decide": question.gamma == 0.0,
     }
-    seen = [one for one in cases if one.scenario.name == ACCEPTED]
-    recommended, advice = _advise(free, seen or cases)
+    by_accepts = [one for one in cases if one.scenario.name == ACCEPTED]
+    recommended, advice = _advise(free, by_accepts or cases)
     return Plan(
         question=question,
         costs=costs,
@@ -276,7 +278,7 @@ def _advise(free: Check, cases: Sequence[Forecast]) -> tuple[str | None, str]:
 def paper_prices(
     cells: Cells, question: Question, costs: Costs, r: Mapping[str, float]
 ) -> dict[str, Price]:
-    """Return what the paper's audits that answer a question cost on average, if r is so.
+    """Return what those of the paper's audits that answer a question cost on average, given r.
 
     Approved people of unknown outcome count like the known.
     """
@@ -321,10 +323,10 @@ def run_trials(
     n_jobs: int | None = None,
     progress: Progress = silent,
 ) -> tuple[Forecast, ...]:
-    """Run an audit that has not begun so many times for every case; it stays as it is.
+    """Run copies of an audit that has not begun, so many for every case.
 
-    All cases meet the same luck, so that their differences are not chance alone. A case whose first
-    few runs came to no verdict is not tried further: the next hardly would.
+    All cases have the same random numbers, so that their differences are not chance alone. A case
+    whose first few runs came to no verdict is not tried further: the next hardly would.
 
     Examples
     --------
@@ -362,7 +364,7 @@ def say_how_long(
     trial_runs: int,
     denied_rate: Mapping[str, float] | None = None,
 ) -> str:
-    """Say how much computing so many trial runs take here, by a run of the usual case."""
+    """Say about how long so many trial runs take on this machine, by a run of the usual case."""
     audit = AdaptiveAudit(history, question, costs)
     if audit.finding is not None:
         return "no trial runs: the past data decide, or no label can"
@@ -376,7 +378,7 @@ def say_how_long(
 def run_trial(
     audit: AdaptiveAudit, case: Scenario, rng: np.random.Generator, most: int = CAP
 ) -> Trial:
-    """Run an audit of a case once, on at most so many labels."""
+    """Run a copy of an audit in a case, on at most so many labels."""
     copy = deepcopy(audit, {id(audit.history): audit.history})
     r = np.array([case.r[group] for group in audit.groups])
     denied = np.array([audit.cells[group].denied for group in audit.groups], dtype=float)

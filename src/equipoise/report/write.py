@@ -109,11 +109,7 @@ def check_page(history: Past, findings: Sequence[Check]) -> str:
 
 
 def _finding_page(
-    history: Past,
-    title: str,
-    pairs: Sequence[tuple[Finding | None, Finding]],
-    *,
-    in_progress: bool,
+    history: Past, title: str, pairs: Sequence[tuple[Finding | None, Finding]], *, in_progress: bool
 ) -> str:
     """Return a page of findings, each with what was known before it where that is less."""
     summary = getattr(history, "summary", None)

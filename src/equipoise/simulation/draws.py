@@ -1,4 +1,4 @@
-"""Runs drawn at once from the distributions of stopping times and counts.
+"""All runs of a simulation at once, drawn from the distributions of stopping times and counts.
 
 Baseline and RS-Audit: verdicts and costs have their exact distribution.
 
@@ -60,7 +60,7 @@ def draw_tau(setting: Setting) -> Runs | None:
     audit, groups = setting.begin(world.past()), range(len(world.cells))
     assert isinstance(audit, TauAudit)
     rng = default_rng(setting.seed)
-    blocks = [[a] for a in groups] if audit.within_group else [[*groups]]  # of one stream
+    blocks = [[a] for a in groups] if audit.within_group else [[*groups]]  # groups of one stream
     joint = world.joint
     # Approved with outcome 0, with 1, and denied of every group: shares, or counts of finite pasts.
     kinds: Array | Ints = np.stack([joint[:, 1], joint[:, 0], joint[:, 2] + joint[:, 3]], 1)[None]
@@ -103,7 +103,7 @@ def draw_tau(setting: Setting) -> Runs | None:
 def _online(
     audit: TauAudit, world: CellWorld, blocks: list[list[int]], repeats: int, rng: Generator
 ) -> tuple[Array, Ints, Array]:
-    """Return the lengths of the phases, (repeats, outcomes, groups), and each repeat's books."""
+    """Return the phases' lengths, (repeats, outcomes, groups), and labels and cost per repeat."""
     outcomes = outcomes_of(audit.question)
     lengths = np.zeros((repeats, len(outcomes), len(world.cells)))
     labels, cost = np.zeros(repeats, np.int64), np.zeros(repeats)
@@ -142,7 +142,7 @@ def draw_exp(setting: Setting) -> Runs | None:
     else:
         return None
     seeds = SeedSequence(setting.seed).spawn(setting.repeats)
-    runs = [_run(setting, at, populations, default_rng(seed)) for at, seed in enumerate(seeds)]
+    runs = [_run_exp(setting, at, populations, default_rng(seed)) for at, seed in enumerate(seeds)]
     draws = np.array([NOTHING if audit is None else run_of(audit) for audit in runs], dtype=RUN)
     going = {i: audit for i, audit in enumerate(runs) if audit and audit.finding is None}
     if going:
@@ -185,10 +185,8 @@ def _of_mixture(mixture: GroupMixture) -> _Population:
     @cache
     def points() -> list[tuple[float, Array]]:
         uniforms = sobol(zero.family.dimension(zero.theta), _POINTS, seed=0)
-        return [
-            (weight, law.family.from_uniforms(law.theta, uniforms))
-            for weight, law in ((q, one), (1.0 - q, zero))
-        ]
+        parts = ((q, one), (1.0 - q, zero))
+        return [(share, law.family.from_uniforms(law.theta, uniforms)) for share, law in parts]
 
     return _Population(q, (1.0 - zero.acceptance, 1.0 - one.acceptance), sample, points)
 
@@ -205,9 +203,10 @@ def _of_rows(world: TableWorld, features: Array, group: str) -> _Population:
     return _Population(float(outcome.mean()), (zero, one), draw, points=lambda: [(1.0, own)])
 
 
-def _run(
+def _run_exp(
     setting: Setting, repeat: int, populations: dict[str, _Population], rng: Generator
 ) -> ExpAudit | None:
+    """Run one Exp-Audit until its finding, or until it goes over to labels."""
     audit = setting.begin_repeat(repeat, rng)
     if not isinstance(audit, ExpAudit):
         return None

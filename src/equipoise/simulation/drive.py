@@ -25,7 +25,7 @@ from equipoise.worlds import TableWorld, World
 from equipoise.worlds.world import Person, Seed, require_world
 
 Delay = Callable[[int, Generator], int | None]
-"""After how many further arrivals an outcome is told; None: the person vanishes."""
+"""From an outcome to the arrivals after which it is told; None: the person vanishes."""
 
 
 def run(
@@ -80,9 +80,7 @@ def run(
                 continue
             tell_until(now)
             score, price = (person.score, person.price) if by_score else (None, None)
-            ticket = audit.ask(
-                *(person.group, person.decision), score=score, price=price, draw=draw
-            )
+            ticket = audit.ask(person.group, person.decision, score=score, price=price, draw=draw)
             if ticket.want is Want.FEATURES:
                 audit.tell(ticket, features=person.features)
             elif ticket.want is Want.LABEL:
@@ -99,7 +97,7 @@ def run(
 
 
 def require_prices_paid(world: World, costs: Costs, assist: object) -> None:
-    """Raise if people have prices of their own and the audit would pay the label cost instead."""
+    """Raise if people have prices of their own and the audit would not pay these."""
     if assist is None and isinstance(world, TableWorld) and world.price is not None:
         labels = [costs.of(group).label for group in world.groups]
         largest = max(*labels, float(np.nanmax(world.price)))

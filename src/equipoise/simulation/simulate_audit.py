@@ -1,4 +1,4 @@
-"""Run any audit in any world, many times: at once where an audit has a way to, else run by run."""
+"""Run any audit in any world, many times: drawn at once where that can be, else run by run."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ def simulate(
         That many past people (all groups together), drawn anew in every run; unlimited if None.
         A run whose past lacks a group altogether is INCONCLUSIVE.
     delay
-        From an outcome and a generator to the number of arrivals until that outcome is told, None
-        for somebody who vanishes.
+        From an outcome and a generator to the number of further arrivals after which that outcome
+        is told, None for somebody who vanishes. At once if left out.
     people
-        How many people arrive at most.
+        How many people will ever arrive; the audit has to conclude with them.
     n_jobs
         Processes to spread the runs over, as in joblib: -1 for all processors, None for what
         :func:`joblib.parallel_config` says, else one.

@@ -20,7 +20,7 @@ from equipoise.mixture.rules import Accepts, HalfSpace
 from equipoise.mixture.truncated import TruncatedFit, known_law
 from equipoise.worlds.world import ByCells, CellWorld, People, Seed, past_of
 
-RARE = 1e-12  # what fewer people than this share of a group do nobody ever does
+RARE = 1e-12  # a smaller share of a group counts as nobody
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,10 +123,12 @@ class MixtureWorld(ByCells):
         mixtures = {}
         for group, share, q in (("1", 0.7, 0.7), ("0", 0.3, 0.4)):
             good = rng.uniform(-1.0, 1.0, dimension)
-            direction = _unit(rng.standard_normal(dimension))
+            direction = rng.standard_normal(dimension)
+            direction /= np.linalg.norm(direction)
             bad = good + separation * direction
             across = rng.standard_normal(dimension)
-            across = _unit(across - (across @ direction) * direction)
+            across -= (across @ direction) * direction
+            across /= np.linalg.norm(across)
             normal = np.cos(tilt) * across - np.sin(tilt) * direction
             require_in_open_unit(f"approval of group {group}", rates[group])
             edge = normal @ good - 2.0 * ndtri(rates[group])
@@ -146,7 +148,7 @@ class MixtureWorld(ByCells):
         return MixtureModel({g: m.laws for g, m in self.mixtures.items()})
 
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:
-        """Return past decisions with a model of the approved people's features."""
+        """Return past decisions with a model of features: the true laws, or fitted ones."""
         generator = np.random.default_rng(seed)
         if size is None:
             counts = self.as_cells.past(None, generator)
@@ -184,7 +186,3 @@ class MixtureWorld(ByCells):
                 if len(chosen):
                     decision[chosen] = mixture.accepts(features[chosen])
         return People(self.groups, group, decision, outcome, features)
-
-
-def _unit(vector: Array) -> Array:
-    return np.asarray(vector / np.linalg.norm(vector))

@@ -1,4 +1,4 @@
-"""Worlds that are fully labelled tables: their rows drawn with replacement, or their counts."""
+"""Worlds from tables in which everybody's outcome is known: all rows, or counts alone."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class TableWorld(People, ByCells):
             Numeric columns that an audit may ask for.
         score, price
             Columns of what a model says about people's outcomes, and of what a label of outcome 0
-            costs, for audits that look before they ask. Whoever has no score is asked without, and
-            whoever has no price costs what the audit's costs say.
+            costs, for audits with ``assist=``. Whoever has no score is asked without one; whoever
+            has no price costs what the audit's costs say.
         positive
             The value that means 1, as in :meth:`equipoise.History.read`.
 

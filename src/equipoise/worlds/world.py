@@ -53,7 +53,7 @@ class Person:
 class People:
     """People in order of arrival, as arrays; ``group`` indexes ``groups``.
 
-    ``score`` and ``price`` are for audits that look before they ask, NaN for whoever has none.
+    ``score`` and ``price`` are for audits with ``assist=``, NaN for whoever has none.
 
     Examples
     --------
@@ -193,6 +193,9 @@ class CellWorld:
     ) -> CellWorld:
         """Build a world from ``(p1, p0, s, r)`` per group; groups of equal size unless told.
 
+        The shares of a group that are approved with outcome 1, approved with outcome 0 and denied,
+        which add up to 1, and the share of outcome 1 among its denied.
+
         Examples
         --------
         >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
@@ -288,11 +291,11 @@ class CellWorld:
 
 
 class ByCells:
-    """What a world says that follows from its cells: those of ``as_cells``."""
+    """Mixin for worlds with more than counts: cells, r and gap are those of ``as_cells``."""
 
     @cached_property
     def as_cells(self) -> CellWorld:
-        """The same population without its features."""
+        """The same population as counts alone."""
         raise NotImplementedError
 
     @property

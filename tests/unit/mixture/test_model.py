@@ -37,7 +37,7 @@ def approved(size: int = 40_000, seed: int = 0) -> tuple[Array, Array, Array]:
     return people.features[keep], np.array(WORLD.groups)[people.group[keep]], people.outcome[keep]
 
 
-def fit_model(
+def model_of_approved(
     X: ArrayLike, group: ArrayLike, outcome: ArrayLike, accepts: Any, family: Gaussian
 ) -> MixtureModel:
     """Fit to approved people, all of them."""
@@ -52,7 +52,7 @@ def free_checks(model: MixtureModel, past: Past) -> list[SelfCheck]:
 
 
 def test_a_model_recovers_the_laws_and_checks_itself() -> None:
-    model = fit_model(*approved(), CUTS, Gaussian("spherical"))
+    model = model_of_approved(*approved(), CUTS, Gaussian("spherical"))
     for group, mixture in WORLD.mixtures.items():
         for fit, law in zip(model.of(group), mixture.laws, strict=True):
             assert np.all(np.abs(fit.theta - law.theta) < 5.0 * fit.standard_error)
@@ -65,7 +65,7 @@ def test_the_self_check_of_a_wrong_family_fails() -> None:
     """Cubed features are no Gaussians: the fits say so, and the acceptances do not add up."""
     X, group, outcome = approved(10_000)
     warped = {g: (lambda Z, cut=cut: cut(np.cbrt(Z))) for g, cut in CUTS.items()}
-    model = fit_model(X**3, group, outcome, warped, Gaussian("full"))
+    model = model_of_approved(X**3, group, outcome, warped, Gaussian("full"))
     assert not model.problems
     assert any(fit.plainly_wrong for pair in model.fits.values() for fit in pair)
     assert any("FAILS" in str(check) for check in free_checks(model, WORLD.past()))
@@ -83,7 +83,7 @@ def test_sampling_error_of_the_past_enters_the_check() -> None:
 def test_a_group_without_a_model_says_why() -> None:
     X, group, outcome = approved(2_000)
     keep = ~((group == "0") & (outcome == 1)) | (np.arange(len(group)) < 20)
-    model = fit_model(X[keep], group[keep], outcome[keep], CUTS, Gaussian("full"))
+    model = model_of_approved(X[keep], group[keep], outcome[keep], CUTS, Gaussian("full"))
     assert "too few" in model.problems["0"]
     with pytest.raises(BadData, match="there is no model of group '0'"):
         model.of("0")
@@ -93,24 +93,24 @@ def test_a_group_without_a_model_says_why() -> None:
 
 def test_the_decision_maker_must_be_told_the_group() -> None:
     X, group, outcome = approved(4_000)
-    told = fit_model(X, group, outcome, lambda Z, g: CUTS[g](Z), Gaussian("spherical"))
+    told = model_of_approved(X, group, outcome, lambda Z, g: CUTS[g](Z), Gaussian("spherical"))
     assert set(told.fits) == {"0", "1"}
     with pytest.raises(InvalidInput, match=r"must take \(X, group\)"):
-        fit_model(X, group, outcome, lambda Z: CUTS["0"](Z), Gaussian())
+        model_of_approved(X, group, outcome, lambda Z: CUTS["0"](Z), Gaussian())
     with pytest.raises(UnknownName, match="group in 'accepts'"):
-        fit_model(X, group, outcome, {"1": CUTS["1"]}, Gaussian())
+        model_of_approved(X, group, outcome, {"1": CUTS["1"]}, Gaussian())
     with pytest.raises(InvalidInput, match="must map groups"):
-        fit_model(X, group, outcome, 3, Gaussian())
-    unaware = fit_model(X, group, outcome, lambda Z, g: CUTS["0"](Z), Gaussian())
+        model_of_approved(X, group, outcome, 3, Gaussian())
+    unaware = model_of_approved(X, group, outcome, lambda Z, g: CUTS["0"](Z), Gaussian())
     assert "does not see the group" in unaware.problems["1"]
 
 
 def test_columns_of_a_model_must_fit_together() -> None:
     X, group, outcome = approved(4_000)
     with pytest.raises(InvalidInput, match=r"'group' must .* each of the \d+ rows of 'X'"):
-        fit_model(X, group[:-1], outcome, CUTS, Gaussian())
-    with pytest.raises(InvalidInput, match="leave out people whose outcome is unknown"):
-        fit_model(X, group, outcome - 1, CUTS, Gaussian())
+        model_of_approved(X, group[:-1], outcome, CUTS, Gaussian())
+    with pytest.raises(InvalidInput, match="leave out people of unknown outcome"):
+        model_of_approved(X, group, outcome - 1, CUTS, Gaussian())
 
 
 # -- the theorem's constants ---------------------------------------------------------------------
@@ -204,15 +204,15 @@ def test_groups_may_be_numbers_and_lists_are_refused_by_name() -> None:
     def accepts(Z: Array, a: int) -> Array:
         return np.asarray(CUTS[str(a + 0)](Z))  # a is a number: text could not be added to
 
-    by_number = fit_model(X, numbers, outcome, accepts, Gaussian("spherical"))
-    by_name = fit_model(X, group, outcome, CUTS, Gaussian("spherical"))
+    by_number = model_of_approved(X, numbers, outcome, accepts, Gaussian("spherical"))
+    by_name = model_of_approved(X, group, outcome, CUTS, Gaussian("spherical"))
     assert set(by_number.fits) == set(by_name.fits) == {"0", "1"}
     assert by_number.of("1")[0].theta == pytest.approx(by_name.of("1")[0].theta, rel=1e-4)
     lists = [[y] * (1 + i % 2) for i, y in enumerate(outcome.tolist())]
     with pytest.raises(InvalidInput, match="'outcome' must hold one value, and no list"):
-        fit_model(X, group, lists, CUTS, Gaussian())
+        model_of_approved(X, group, lists, CUTS, Gaussian())
     with pytest.raises(InvalidInput, match="'group' must hold one value, and no list"):
-        fit_model(X, [[g] for g in group], outcome, CUTS, Gaussian())
+        model_of_approved(X, [[g] for g in group], outcome, CUTS, Gaussian())
 
 
 def test_the_fit_does_not_see_what_the_weights_read() -> None:
