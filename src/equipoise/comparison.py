@@ -131,8 +131,7 @@ class Compare(JsonValue):
             require_kind("against", self.against, str, "the name of a group")
         elif self.direction != "both":
             raise InvalidInput(
-                f"'direction' {self.direction!r} needs 'against', the group that others are "
-                "compared with"
+                f"'direction' {self.direction!r} needs 'against', the group to compare others with"
             )
         require_kind("within", self.within, bool, "true or false")
         require_kind("leave_out", self.leave_out, Sequence, "a list of groups")

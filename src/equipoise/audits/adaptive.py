@@ -189,8 +189,7 @@ class AdaptiveAudit(Audit):
                 raise InvalidInput(
                     f"'random_accepts' of {group!r} must list everybody of the last file "
                     f"({good:g} good, {bad:g} bad, {unknown:g} unknown); got {own[0]}, {own[1]}, "
-                    f"{own[2]}: keep people who left as unknown, and declare corrected outcomes in "
-                    "'corrected'"
+                    f"{own[2]}: keep people who left as unknown; declare changes in 'corrected'"
                 )
             now[group] = list(own)
         if not dry_run:

@@ -325,7 +325,6 @@ def cells_of(groups: tuple[str, ...], counts: NDArray[np.int64]) -> Cells:
     for group, row in zip(groups, counts, strict=True):
         if not row.any():
             raise BadData(
-                f"a past of {counts.sum():,} people holds nobody of group {group!r}; draw a "
-                "larger one"
+                f"a past of {counts.sum():,} people holds nobody of group {group!r}; draw more"
             )
     return Cells({g: GroupCells(*row.tolist()) for g, row in zip(groups, counts, strict=True)})
