@@ -135,7 +135,8 @@ class Evidence:
         """All that is observed, by group and outcome, in label equivalents."""
         self._begin_epoch([None] * k)
         self.random_accepts = np.zeros((k, 3))
-        self._filed_in = 0  # the epoch in which the last file of random accepts came
+        # the epoch in which the last file of random accepts came, and after how many requests
+        self._filed_in = self._filed_at = 0
         self.shares = reachable / max(reachable.sum(), 1)
         self.verdict: Verdict | None = None
         self._pursues_fair: bool | None = None
@@ -273,7 +274,7 @@ class Evidence:
         :meth:`advance`.
         """
         more, self.random_accepts = counts - self.random_accepts, counts
-        self._filed_in = len(self._starts) - 1
+        self._filed_in, self._filed_at = len(self._starts) - 1, self.requests
         self._counts[0] += more
         self.labels += more
         self._forget()
@@ -362,11 +363,13 @@ class Evidence:
         """Return where each group's r lies; an interval ever misses it with probability ``level``.
 
         By the requests before the first that is pending, or by all, pending ones at their worst:
-        both hold at once, and the narrower one is returned. The estimate is the mean of what is
-        known of its requests, in label equivalents.
+        both hold at once, and the narrower one is returned. Requests up to one that was pending
+        when a file of random accepts came do not meet that file. The estimate is the mean of what
+        is known of its requests, in label equivalents.
         """
         first = self.outcomes.index(PENDING) if PENDING in self.outcomes else self.requests
-        both = (self._intervals(at, level) for at in sorted({first, self.requests}))
+        ends = {first, self.requests} if first >= self._filed_at else {self.requests}
+        both = (self._intervals(at, level) for at in sorted(ends))
         return [min(own, key=lambda i: i.upper - i.lower) for own in zip(*both, strict=True)]
 
     def _intervals(self, at: int, level: float) -> list[Interval]:
