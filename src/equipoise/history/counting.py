@@ -345,7 +345,7 @@ def _require_outcomes_of_the_approved(kinds: Kinds, options: ReadOptions, notes:
     labelled = [kind for kind in denied if kind.labelled]
     size, none = _size(labelled), _size(unknown)
     said = any(options.said(argument, "decision") for argument in MEANINGS)
-    if not said and 2 * none > _size(approved) and _size(denied) < 2 * size:
+    if not said and 10 * none > 9 * _size(approved) and _size(denied) < 2 * size:
         values = _values(denied, "decision")
         raise Problem(
             f"column {options.decision!r} seems to be the other way round: outcomes are known "

@@ -284,7 +284,8 @@ def _unexplained(
     """Return the problem of values that nobody explained, with a remedy as far as it is clear.
 
     Some are clear by their words. Of decisions the approval is the one after which outcomes are
-    known, if it stands out. What else a value may mean only a person can choose.
+    known, if there is hardly one after any other. What else a value may mean only a person can
+    choose.
     """
     labels = labels_of(found)
     sizes = tally((key_of(value), n) for value, n in found.items())
@@ -298,9 +299,9 @@ def _unexplained(
     if any(key.replace(".", "").isdigit() and key not in STANDARD for key in labels):
         clear = {argument: set() for argument in MEANINGS}
     shares = {key: known.get(key, 0) / n for key, n in sizes.items()}
-    often = {key for key, share in shares.items() if 2 * share > max(shares.values())}
-    if len(often) > 1:
-        often &= clear["positive"]
+    often = {key for key, share in shares.items() if 10 * share > max(shares.values())}
+    if len(often) > 1 or any(re.fullmatch(f"{BAD}|{NOTHING}", key) for key in often):
+        often &= clear["positive"]  # others may have a word for no outcome
     if often and len(often) < len(shares) and not (ones or zeros):
         clear = {"positive": often, "negative": clear["negative"] - often}
     nothing = {key for key in rest if re.fullmatch(NOTHING, key)}.difference(*clear.values())

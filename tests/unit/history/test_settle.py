@@ -229,6 +229,24 @@ def test_decisions_that_say_who_was_denied_are_turned_round() -> None:
     assert sum(c.approved_positive for c in cells.values()) == 30
 
 
+@pytest.mark.parametrize("words", [("approved", "denied"), (1, 0), ("genehmigt", "abgelehnt")])
+def test_a_word_for_no_outcome_does_not_make_an_approval(words: tuple[object, object]) -> None:
+    """The denied have one in every row, and of many approved the outcome is not known yet."""
+    yes, no = words
+    data = pd.DataFrame(
+        {
+            "race": ["a", "b"] * 18,
+            "decision": [*[yes] * 20, *[no] * 16],
+            "status": [*["repaid", "default"] * 4, *[None] * 12, *["nv"] * 16],
+        }
+    )
+    message = message_of(data, **LOANS)
+    assert ("positive={'decision': <'genehmigt' | 'abgelehnt'>" in message) == (no == "abgelehnt")
+    cells = call_of(message, data).cells
+    assert sum(c.denied for c in cells.values()) == 16
+    assert sum(c.approved_positive for c in cells.values()) == 4
+
+
 def test_too_many_combinations_of_values_are_no_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     data = pd.DataFrame({"race": range(12_000), "decision": 1, "status": 1})
     with pytest.raises(BadData, match=r"'race' must hold groups.* at least 10,000 different"):
