@@ -299,17 +299,21 @@ def _unexplained(
     if any(key.replace(".", "").isdigit() and key not in STANDARD for key in labels):
         clear = {argument: set() for argument in MEANINGS}
     shares = {key: known.get(key, 0) / n for key, n in sizes.items()}
+    nothing = {key for key in rest if re.fullmatch(NOTHING, key)}
     often = {key for key, share in shares.items() if 10 * share > max(shares.values())}
-    if len(often) > 1 or any(re.fullmatch(f"{BAD}|{NOTHING}", key) for key in often):
+    if len(often) > 1 or any(re.fullmatch(BAD, key) for key in often):
         often &= clear["positive"]  # others may have a word for no outcome
+    nothing, often = nothing - often, often - nothing
     if often and len(often) < len(shares) and not (ones or zeros):
         clear = {"positive": often, "negative": clear["negative"] - often}
-    nothing = {key for key in rest if re.fullmatch(NOTHING, key)}.difference(*clear.values())
+    nothing = nothing.difference(*clear.values())
     left = set(rest).difference(nothing, *clear.values())
     lacking = [argument for argument in MEANINGS if not (said[argument] or clear[argument])]
     if len(left) == len(lacking) == 1:  # one value, and one meaning that has none
         clear[lacking.pop()] |= left
         left = set()
+    elif role == "decision" and len(left) < len(lacking):
+        left, nothing = left | nothing, set()  # one of them may be the denial
     fix: dict[str, Any] = {
         argument: {role: one_or_list(sorted(rest[key] for key in own))}
         for argument, own in clear.items()

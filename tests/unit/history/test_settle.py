@@ -247,6 +247,30 @@ def test_a_word_for_no_outcome_does_not_make_an_approval(words: tuple[object, ob
     assert sum(c.approved_positive for c in cells.values()) == 4
 
 
+@pytest.mark.parametrize("no", ["-", "no loan", "expired"])
+def test_who_may_have_been_denied_is_not_left_out_by_a_guess(no: str) -> None:
+    """A word for nothing may be the denial where no other word is."""
+    data = pd.DataFrame(
+        {
+            "race": ["a", "b"] * 6,
+            "decision": [*["approved"] * 6, *[no] * 6],
+            "status": [*[1, 0] * 3, *[None] * 6],
+        }
+    )
+    message = message_of(data, **LOANS)
+    assert f"negative={{'decision': <{no!r}>}}" in message
+    assert sum(c.denied for c in call_of(message, data).cells.values()) == 6
+
+
+def test_a_word_for_nothing_after_which_outcomes_are_known_is_the_approval() -> None:
+    words = [*["active"] * 6, *["rejected"] * 4, *["expired"] * 2]
+    status = [*[1, 0] * 3, *[None] * 6]
+    data = pd.DataFrame({"race": ["a", "b"] * 6, "decision": words, "status": status})
+    message = message_of(data, **LOANS)
+    assert "positive={'decision': 'active'}, negative={'decision': 'rejected'}" in message
+    assert sum(c.approved_positive for c in call_of(message, data).cells.values()) == 3
+
+
 def test_too_many_combinations_of_values_are_no_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     data = pd.DataFrame({"race": range(12_000), "decision": 1, "status": 1})
     with pytest.raises(BadData, match=r"'race' must hold groups.* at least 10,000 different"):
