@@ -238,7 +238,7 @@ def plan(
         "gamma = 0 calls fair only what is exactly equal; a small tolerance is usually meant, and "
         "cheaper to decide": question.gamma == 0.0,
     }
-    by_accepts = [one for one in cases if one.scenario.name == ACCEPTED]
+    by_accepts = [one for one in cases if one.scenario.name == ACCEPTED and one.is_decidable]
     recommended, advice = _advise(free, by_accepts or cases)
     return Plan(
         question=question,
@@ -261,7 +261,10 @@ def _advise(free: Check, cases: Sequence[Forecast]) -> tuple[str | None, str]:
     undecided = [seen for seen in cases if not seen.is_decidable]
     if not medians:
         return None, f"no number of labels decides with this past; {rows_wanted(undecided)}"
-    words = f"run the adaptive audit; it costs about {min(medians):,.4g} in the cheapest case below"
+    where, then = "in the cheapest case below", "in the most expensive"
+    if len(cases) == 1:
+        where, then = f"if {cases[0].scenario.name}", "then"
+    words = f"run the adaptive audit; it costs about {min(medians):,.4g} {where}"
     most = max(math.inf if seen.cost["0.9"] is None else seen.cost["0.9"] for seen in cases)
     if undecided:
         words += (
@@ -269,9 +272,9 @@ def _advise(free: Check, cases: Sequence[Forecast]) -> tuple[str | None, str]:
             f"{rows_wanted(undecided)}"
         )
     elif most == math.inf:
-        words += "; in the most expensive more than one audit in ten ends without a verdict"
+        words += f"; {then} more than one audit in ten ends without a verdict"
     else:
-        words += f", and at most {most:,.4g} nine times in ten in the most expensive"
+        words += f", and at most {most:,.4g} nine times in ten {then}"
     return AdaptiveAudit.name, words
 
 

@@ -121,7 +121,10 @@ def test_random_accepts_say_which_case_to_expect() -> None:
     for group, (good, bad, _) in accepts.items():
         usual = as_often(cells)[group]
         assert first.scenario.r[group] == pytest.approx((good + 10 * usual) / (good + bad + 10))
-    assert f"about {first.median:,.4g}" in made.advice
+    assert made.advice == (
+        f"run the adaptive audit; it costs about {first.median:,.4g} if {first.scenario.name}, and "
+        f"at most {first.cost['0.9']:,.4g} nine times in ten then"
+    )
     assert min(seen.median or np.inf for seen in made.cases) < (first.median or 0.0)
     assert made.others[0].price == expectation(
         made.others[0].audit, CellWorld(cells, first.scenario.r), made.question, made.costs
