@@ -104,11 +104,13 @@ class AdaptiveAudit(Audit):
     def finding(self) -> Finding | None:
         """The answer, or None while the audit goes on.
 
-        The verdict is final; ranges, best guesses and cost follow outcomes that come after it.
+        FAIR and UNFAIR are final; ranges, best guesses and cost follow outcomes that come after the
+        answer. After INCONCLUSIVE, which is no verdict, they may bring one.
         """
         found, late, self._late = self._finding, self._late, False
         if late and found is not None:
-            self._finding = self._report(found.verdict, found.reason, found.missing)
+            verdict = self._evidence().verdict
+            self._finding = self._decided(verdict) if verdict else self._conclude(found.reason)
         return self._finding
 
     def correct(self, ticket: Ticket, outcome: object) -> None:
@@ -387,6 +389,8 @@ class AdaptiveAudit(Audit):
                 few = "of too few approved people the outcome is known"
                 why = few if self.cells.unknown else "the past data are too few"
                 self._finding = self._conclude(f"{why} for any number of labels to decide")
+        if self._finding is None and self._concluded is not None:
+            self._finding = self._conclude(self._concluded)
 
     def _least_hold(self) -> float:
         if self.evidence is None:

@@ -270,6 +270,26 @@ def test_ranges_and_cost_follow_outcomes_that_come_after_the_verdict() -> None:
             assert 0.0 < (before.upper - before.lower) - (after.upper - after.lower) < 0.03
 
 
+def test_outcomes_that_come_after_a_conclusion_bring_what_they_would_have_brought() -> None:
+    """A live audit weighs them, too; what is missing no longer waits for them."""
+    audit, rng = audited(WORLD), np.random.default_rng(0)
+    asked = [ask_for_label(audit, "AB"[number % 2]) for number in range(4_000)]
+    told = audit.conclude()
+    assert told.verdict is Verdict.INCONCLUSIVE
+    assert "4,000 outcomes that are still pending" in told.missing[-1]
+    for number, ticket in enumerate(asked):
+        audit.tell(ticket, int(rng.random() < WORLD.r[ticket.group]))
+        if number == 40:
+            assert "3,959 outcomes" in audit.conclude().missing[-1]
+    assert audit.so_far().verdict is Verdict.UNFAIR
+    accepts = {"A": (1, 1, 0), "B": (1, 1, 0)}
+    again = audited(WORLD)
+    again.conclude("the money is needed elsewhere")
+    again.set_random_accepts(accepts)
+    assert again.finding is not None
+    assert again.finding.reason == "the money is needed elsewhere"
+
+
 def standing(audit: AdaptiveAudit) -> NDArray[np.float64]:
     """Return the evidence against every cell."""
     assert audit.evidence is not None
