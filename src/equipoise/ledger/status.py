@@ -30,7 +30,7 @@ class Proposal(JsonValue):
 class Status(JsonValue, Shown):
     """An audit as of one event; money in minor units.
 
-    The finding's verdict is final; its ranges and cost follow outcomes that come after it.
+    FAIR and UNFAIR are final; the finding's ranges and cost follow outcomes that come after it.
     ``actors`` counts events by who did them.
 
     Examples
