@@ -115,7 +115,7 @@ def test_decisions_about_the_audit(begin: Begin) -> None:
     assert (status.cap, status.max_in_flight, status.max_in_flight_groups) == (5000, 7, {"A": 3})
 
 
-def test_to_resume_what_has_ended_says_so(begin: Begin) -> None:
+def test_to_resume_or_pause_what_has_ended_says_so(begin: Begin) -> None:
     audit = begin()
     audit.pause("holidays")
     audit.conclude("nobody else")
@@ -124,6 +124,7 @@ def test_to_resume_what_has_ended_says_so(begin: Begin) -> None:
         assert (reply.state, reply.why) == ("CONCLUDED", "nobody is asked any more")
         assert reply.repeated is repeated
     assert audit.status().paused is None
+    assert audit.pause("holidays").state == "CONCLUDED"
 
 
 def test_from_the_first_ask_to_the_verdict_and_its_proof(begin: Begin) -> None:

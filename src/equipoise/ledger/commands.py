@@ -405,7 +405,10 @@ class Verbs(ABC):
         return self.finding
 
     def pause(self, why: str, *, key: str = "") -> Reply:
-        """Ask nobody for now; outcomes are taken all the same."""
+        """Ask nobody for now; outcomes are taken all the same.
+
+        The answer is PAUSED, or CONCLUDED or DECIDED if the audit has ended: nobody is asked then.
+        """
         return self.do(Pause(why, key=key))
 
     def resume(self, why: str, *, key: str = "") -> Reply:

@@ -367,9 +367,10 @@ class TransactionWriter:
         state = kind.upper()
         if kind == "erased" and self.books.scrubbed < self.books.erased:
             state, why = "UNLINKED", STILL_THERE.format(shlex.quote(self.state.settings.name))
-        ended = "concluded" if self.books.concluded is not None else "decided"
-        if kind == "resumed" and (ended == "concluded" or self.books.verdict is not None):
-            state, why = ended.upper(), "nobody is asked any more"
+        concluded, verdict = self.books.concluded, self.books.verdict
+        ended = "CONCLUDED" if concluded is not None else "DECIDED" if verdict is not None else ""
+        if kind in ("paused", "resumed") and ended:
+            state, why = ended, "nobody is asked any more"
         return Reply("", state=state, number=number, why=why, repeated=repeated)
 
     def _scrubbed(self, command: do.Scrubbed) -> Reply:
