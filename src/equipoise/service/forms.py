@@ -71,7 +71,7 @@ async def read_form(request: Request) -> Form:
     """Return what was sent: words in UTF-8, and one table where the path takes one."""
     if "charset" in UTF8.sub("", request.headers.get("content-type", "").lower()):
         raise HttpProblem("malformed-request", "a form must be in UTF-8")
-    files = int(request.scope["path"].endswith(UPLOADS))
+    files = 1 if UPLOADS.fullmatch(request.scope["path"]) else 0
     form = Form(await request.form(max_files=files, max_fields=FIELDS))
     for name, value in form.multi_items():
         if name != "table" and not isinstance(value, str):

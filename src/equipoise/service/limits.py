@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import time
 from typing import Any
 
@@ -19,7 +20,7 @@ from equipoise.service.settings import ServiceSettings
 
 log = logging.getLogger("equipoise.service")
 
-UPLOADS = ("/check", "/upload")  # how paths end that take a table
+UPLOADS = re.compile("/check|/audits/[^/]+/upload")  # paths that take a table
 UPLOADS_TAKE = 30  # times as long to arrive as other requests
 BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0)
 NAMED = ("/v1/", "/audits/")  # how paths begin that hold names
@@ -88,7 +89,7 @@ class RequestLimits:
         """Return the body, cut off where it is too large or too slow."""
         settings = self._settings
         limit, patience = settings.body_limit, settings.body_seconds
-        if scope["path"].endswith(UPLOADS):
+        if UPLOADS.fullmatch(scope["path"]):
             limit, patience = settings.upload_limit, UPLOADS_TAKE * settings.body_seconds
         seen, more, deadline = 0, True, asyncio.get_running_loop().time() + patience
 

@@ -75,7 +75,9 @@ def as_problem(error: Exception, command: object = None, *, tell_all: bool = Tru
         return _unread(error.errors())
     if isinstance(error, HTTPException):
         kinds = {404: "not-found", 405: "method-not-allowed"}
-        return HttpProblem(kinds.get(error.status_code, "malformed-request"), headers=error.headers)
+        kind = kinds.get(error.status_code, "malformed-request")
+        words = error.detail if error.status_code == 400 else ""  # of a form, what is wrong with it
+        return HttpProblem(kind, words, headers=error.headers)
     kind, detail = "invalid-input", str(error)
     if isinstance(error, LedgerError):
         kind = "storage-unavailable"
