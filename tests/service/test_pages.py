@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
+import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +15,9 @@ from functools import partial
 from pathlib import Path
 
 import httpx
+import openpyxl
 
+from equipoise.history import History
 from equipoise.ledger import LiveAudit
 from equipoise.ledger.proof import read_checkpoints
 from tests.service.attacking import form_key, log_in
@@ -162,7 +167,7 @@ def test_tables_of_arrivals_and_outcomes(served: Served) -> None:
     files = {"table": ("outcomes.csv", b"who,outcome\np1,1\n")}
     refused = browser.post(path, data={**form, "what": "outcomes"}, files=files)
     assert refused.status_code == 422
-    assert "no column &#39;person&#39;" in refused.text
+    assert "no column &#39;person&#39;; it has who, outcome. Give the one that" in refused.text
     assert browser.post(path, data={**form, "what": "outcomes"}).status_code == 422
 
 
@@ -196,13 +201,177 @@ def test_a_budget_is_asked_for(served: Served) -> None:
     assert refused.status_code == 422
     assert "&#39;budget&#39; is needed" in refused.text
     assert 'value="by page"' in refused.text  # what was filled in is still there
-    for bad in ("-1", "1.234", "nan", "1e400", "inf", "many"):
+    for bad in ("-1", "1.234", "20.000", "nan", "1e400", "inf", "many", "9" * 19, "9" * 5000):
         assert browser.post("/audits", data={**form, "budget": bad}).status_code == 422
+    for comma in ("12,34", "20000,50", "20.000,50", "1,0000", ",500", "1,,000", "5,000,"):
+        refused = browser.post("/audits", data={**form, "budget": comma})
+        assert refused.status_code == 422, comma
+        assert "as in 12,345.00: at most 2 decimals after a point, and commas" in refused.text
     assert browser.post("/audits", data={**form, "budget": "5,000.50"}).status_code == 303
     free = {**form, "name": "without limit", "no_cap": "1"}
     assert browser.post("/audits", data=free).status_code == 303
     caps = {a["name"]: a["cap"] for a in served.as_("auditor").get("/v1/audits").json()["audits"]}
     assert (caps["by page"], caps["without limit"]) == (500_050, None)
+
+
+def test_money_is_in_one_unit_and_no_digit_of_it_is_lost(served: Served) -> None:
+    browser = log_in(served)
+    form = {"cells": json.dumps(PAST), "form_key": form_key(browser.get("/check").text)}
+    page = browser.post("/check", data={**form, "label": "12345.67"}).text
+    assert page.count('value="12345.67"') == 2  # in what is priced, and in what is begun
+    form |= {"name": "dear", "label": "12345.67", "cents": "1", "currency": "EUR", "gamma": "0.4"}
+    refused = browser.post("/audits", data={**form, "budget": "12,345.66"})
+    assert refused.status_code == 422
+    assert "at its worst, 12,345.67 EUR; 12,345.66 EUR does not" in refused.text
+    assert "--budget" not in refused.text
+    assert browser.post("/audits", data={**form, "budget": "12,345.67"}).status_code == 303
+
+
+WORDS = {"group": "cover", "decision": "icu", "outcome": "result"}
+MEANING = {"positive_decision": "Y", "negative_decision": "N", "positive_outcome": "benefit",
+           "negative_outcome": "no use"}  # fmt: skip
+KINDS = (
+    ("public", "Y", "benefit", 60),
+    ("public", "Y", "no use", 40),
+    ("public", "N", "", 80),
+    ("Private ", "Y", "benefit", 70),
+    ("Private ", "Y", "no use", 20),
+    ("Private ", "N", "", 50),
+)
+TABLE = "cover,icu,result\n" + "".join(f"{g},{d},{o}\n" * n for g, d, o, n in KINDS)
+
+
+def hidden(page: str) -> dict[str, str]:
+    """Return what a page sends along with its form."""
+    found = re.findall(r'name="(cells|coding|notes|source)" value="([^"]*)"', page)
+    return {name: html.unescape(value) for name, value in found}
+
+
+def test_an_audit_that_is_begun_from_a_table_keeps_its_words(
+    served: Served, tmp_path: Path
+) -> None:
+    browser = log_in(served)
+    key = {"form_key": form_key(browser.get("/check").text)}
+    files = {"table": ("beds.csv", TABLE.encode())}
+    page = browser.post("/check", data={**key, **WORDS, **MEANING}, files=files)
+    assert page.status_code == 200, page.text
+    priced = browser.post("/check", data={**key, **hidden(page.text), "gamma": "0.1"}).text
+    begun = {**key, **hidden(priced), "name": "beds", "label": "100", "no_cap": "1"}
+    assert browser.post("/audits", data=begun).status_code == 303
+    live = LiveAudit.open(served.settings.ledger, "beds")
+    file = tmp_path / "beds.csv"
+    file.write_text(TABLE)
+    meaning = {"decision": "Y", "outcome": "benefit"}
+    by_python = History.read(file, **WORDS, positive=meaning).coding
+    assert live.settings.values.coding == by_python
+    live.close_ledger()
+    table = b"person,group,decision\np1,PUBLIC,N\np2,private,n\np3,public,Y\np4,public,maybe\n"
+    arrivals = {"table": ("arrivals.csv", table)}
+    said = browser.post("/audits/beds/upload", data={**key, "what": "arrivals"}, files=arrivals)
+    assert "4 rows: 3 new, 0 known before, 1 refused" in said.text
+    assert "unknown decision (column &#39;icu&#39;) &#39;maybe&#39;" in said.text
+    table = b"person,outcome\np1,Benefit\np2,no use\np3,good\n"
+    outcomes = {"table": ("outcomes.csv", table)}
+    said = browser.post("/audits/beds/upload", data={**key, "what": "outcomes"}, files=outcomes)
+    assert "3 rows: 3 new, 0 known before, 0 refused" in said.text
+
+
+def test_a_coding_that_no_table_gave_is_refused(served: Served) -> None:
+    browser = log_in(served)
+    key = {"form_key": form_key(browser.get("/check").text)}
+    files = {"table": ("beds.csv", TABLE.encode())}
+    page = browser.post("/check", data={**key, **WORDS, **MEANING}, files=files).text
+    sent = {**key, **hidden(page), "name": "coded", "label": "100", "no_cap": "1"}
+    coding = json.loads(sent["coding"])
+    wrong = (
+        "[]", "{", "null", '"x"', "1" * 5000, "[" * 5000,
+        *(json.dumps({**coding, name: value}) for name, value in (
+            ("columns", {}), ("columns", {"group": ["g"], "decision": ["d"]}),
+            ("columns", {**coding["columns"], "group": ["a", "b"]}),
+            ("columns", {**coding["columns"], "decision": 5}),
+            ("decision", {"ones": [1], "zeros": ["0"]}), ("decision", None),
+            ("grouping", {"labels": [{"a": 5}], "missing": None, "strata": 0}),
+            ("missing_values", "x"),
+        )),
+        json.dumps({**coding, "missing_values": ["\ud800"]}),
+    )  # fmt: skip
+    for one in wrong:
+        answer = browser.post("/audits", data={**sent, "coding": one})
+        assert answer.status_code == 422, one[:200]
+
+
+def test_problems_of_a_table_are_said_in_the_words_of_the_form(served: Served) -> None:
+    browser = log_in(served)
+    key = {"form_key": form_key(browser.get("/check").text)}
+
+    def sent(table: str, **more: str) -> str:
+        files = {"table": ("beds.csv", table.encode())}
+        answer = browser.post("/check", data={**key, **WORDS, **more}, files=files)
+        page = html.unescape(answer.text)
+        for word in ("--", "positive=", "negative=", "until=", "date=", "unknown=", "(positive)"):
+            assert word not in page.replace("<!--", ""), (word, page)
+        return page
+
+    page = sent(TABLE)
+    assert "must be 0/1 or true/false; found 'Y' (190), 'N' (130); say which mean 1, which" in page
+    running = TABLE.replace("\n", ",2024-01-01\n").replace("result,2024-01-01", "result,day")
+    running = running.replace("Y,benefit,2024-01-01", "Y,,2024-01-02", 5)
+    page = sent(running, **MEANING)
+    for title in ("assume that they are like the known", "Column of dates", "Only people before"):
+        assert f"“{title}" in page
+        assert page.count(title) > 1  # there is such a field
+    assert "2 groups, 315 people" in sent(running, **MEANING, date="day", until="2024-01-02")
+    many = "".join(f"group {i},1,1\ngroup {i},0,\n" for i in range(60))
+    page = sent("cover,icu,result\n" + many)
+    assert 'name="max_groups" value="60"' in page
+    many = many.replace(",1,1", ",maybe,1")  # so that nothing is priced, which takes long
+    assert "must hold groups" not in sent("cover,icu,result\n" + many, max_groups="60")
+    tested = TABLE.replace("\n", ",0\n").replace("result,0", "result,cell")
+    tested = tested.replace(",N,,0", ",N,no use,1", 9)
+    page = sent(tested, **MEANING, random_accepts="cell")
+    assert "is untested; “Columns that show whether they were random" in page
+    turned = {**MEANING, "positive_outcome": "no use", "negative_outcome": "benefit"}
+    assert "If column 'result' says what went wrong, turn it." in sent(TABLE, **turned)
+
+
+def test_a_sheet_may_be_named(served: Served) -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["nothing"])
+    sheet = book.create_sheet("beds")
+    for line in TABLE.splitlines():
+        sheet.append(line.split(","))
+    file = io.BytesIO()
+    book.save(file)
+    browser = log_in(served)
+    form = {"form_key": form_key(browser.get("/check").text), **WORDS, **MEANING}
+    files = {"table": ("beds.xlsx", file.getvalue())}
+    page = browser.post("/check", data=form, files=files).text
+    assert "has several sheets; name one with “Sheet of an Excel file, if it has several”:" in page
+    assert browser.post("/check", data={**form, "sheet": "beds"}, files=files).status_code == 200
+
+
+def test_a_file_is_taken_where_tables_are_read_and_nowhere_else(served: Served) -> None:
+    served.create("check")
+    browser = log_in(served)
+    form = {**key_of(browser, "check"), "what": "pause", "why": "x"}
+    for path in ("check", "upload", "pause"):
+        files = {"table": ("t.csv", b"person,outcome\n")}
+        answer = browser.post(f"/audits/check/do/{path}", data=form, files=files)
+        assert answer.status_code == 400, path
+        assert "Maximum number of files is 0" in answer.text
+    assert browser.post("/audits/check/do/upload", data={**form, "what": ""}).status_code == 404
+    assert served.as_("auditor").get("/v1/audits/check/status").json()["paused"] is None
+
+
+def test_pause_of_what_has_ended_says_so(served: Served) -> None:
+    served.create("ended")
+    served.result("ended", "conclude", why="enough", role="auditor")
+    browser = log_in(served)
+    form = {**key_of(browser, "ended"), "why": "a holiday"}
+    for what in ("pause", "resume"):
+        answer = browser.post(f"/audits/ended/do/{what}", data=form)
+        page = browser.get(answer.headers["location"]).text
+        assert "The audit is concluded: nobody is asked any more." in page
 
 
 def test_the_words_are_plain(served: Served) -> None:

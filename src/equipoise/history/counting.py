@@ -254,8 +254,8 @@ def _name_groups(kinds: Kinds, options: ReadOptions, notes: list[str]) -> Groupi
             alone = listed(options.group) == (column,)  # else it is part of a group's name
             notes.append(
                 f"Column {column!r}: {count} without a group are called {name!r}, a name like any "
-                f"other; --leave-out {repr(name) if alone else 'GROUP'} counts and does not "
-                "compare them."
+                "other; a question may count them and not compare them "
+                f"(--leave-out {repr(name) if alone else 'GROUP'})."
             )
     strata = len(listed(options.within))
     grouping = Grouping(tuple(labels), None if name == "refuse" else name, strata=strata)

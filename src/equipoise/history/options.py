@@ -196,10 +196,13 @@ class ReadOptions:
 
 
 class Problem(BadData):
-    """Something about a table that has to be said; ``fix`` are the arguments that say it."""
+    """Something about a table that has to be said; ``fix`` are the arguments that say it.
+
+    ``text`` leaves them out.
+    """
 
     def __init__(self, text: str, **fix: Any) -> None:
-        self.fix = fix
+        self.text, self.fix = text, fix
         arguments, flags = _spelled(fix)
         text += f": {arguments}" if arguments else ""
         super().__init__(f"{text} ({flags})" if flags else text)
@@ -208,8 +211,9 @@ class Problem(BadData):
 class UnreadTable(BadData):
     """A table that cannot be read as was said.
 
-    ``problems`` are all that is to be said of it, ``proposal`` the options that would read it, as
-    plain data; where only a person can choose there are ``{"choices": [...]}``.
+    ``problems`` are all that is to be said of it, without the arguments that say it; ``proposal``
+    are the options that would read it, as plain data; where only a person can choose there are
+    ``{"choices": [...]}``.
     """
 
     def __init__(self, text: str, problems: Sequence[str], proposal: Any = None) -> None:
@@ -222,13 +226,13 @@ def settle(options: ReadOptions, source: object, step: Callable[[ReadOptions], T
 
     The call at the end of the message was made, and it reads the table.
     """
-    problems: list[str] = []
+    problems: list[Problem] = []
     asked = options
     while True:
         try:
             done = step(options)
         except Problem as problem:
-            problems.append(str(problem))
+            problems.append(problem)
             better = options.corrected(problem.fix)
             if better != options and len(problems) < MOST_PROBLEMS:
                 options = better
@@ -243,10 +247,12 @@ def settle(options: ReadOptions, source: object, step: Callable[[ReadOptions], T
         call = options.call(source)
         if "<" in call:
             ending = ending.replace("was tried", "was tried with the first of each <choice>")
-        many = [f"{at}. {text}" for at, text in enumerate(problems, 1)]
-        text = problems[0] if len(problems) == 1 else "\n".join([f"{len(many)} problems:", *many])
+        text = str(problems[0])
+        if len(problems) > 1:
+            many = [f"{at}. {problem}" for at, problem in enumerate(problems, 1)]
+            text = "\n".join([f"{len(many)} problems:", *many])
         message = f"{text}\n{ending}\n{call}"
-        raise UnreadTable(message, problems, plain(options.given)) from None
+        raise UnreadTable(message, [own.text for own in problems], plain(options.given)) from None
 
 
 # -- a reading that is kept in a file --------------------------------------------------------------

@@ -163,10 +163,11 @@ def require_possible(settings: Settings) -> None:
     if settings.budget is not None and audit.finding is None and audit.is_broke:
         most = None if settings.assist is None else settings.assist.max_price
         price = "" if most is None else f"; a person's price may be {settings.money(int(most))}"
+        least = min(settings.costs.of(group).worst for group in settings.groups)
         raise InvalidInput(
-            "'budget' (--budget) must pay for at least one request at its worst, in whole minor "
-            f"units (cents); {settings.money(settings.budget)} does not, at costs of "
-            f"{settings.costs}{price}"
+            "'budget' (--budget, in whole minor units such as cents) must pay for at least one "
+            f"request at its worst, {settings.money(least)}{price}; "
+            f"{settings.money(settings.budget)} does not"
         )
 
 

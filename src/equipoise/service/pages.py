@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any
 
@@ -14,7 +15,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from equipoise.errors import EquipoiseError, InvalidInput
-from equipoise.ledger import LiveAudit, Reply
+from equipoise.history.values import LiveValues
+from equipoise.ledger import LiveAudit, Reply, inputs
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
 from equipoise.ledger.verify import PersonState
@@ -188,7 +190,7 @@ def act(context: Reading, what: str, form: Sent) -> Response:
     except (HttpProblem, EquipoiseError) as error:
         problem = as_problem(error)
         return _audit_page(context, problem=problem, status=problem.status_code)
-    says_more = reply.state == "PROPOSED" or what == "resume"
+    says_more = reply.state == "PROPOSED" or what in ("pause", "resume")
     done = reply.state.lower() if says_more else what
     query = f"done={done}" + (f"&want={reply.want}" if what == "ask" else "")
     return RedirectResponse(f"/audits/{context.audit.part}?{query}", 303)
@@ -206,12 +208,11 @@ def _command_of(form: Form, what: str, live: LiveAudit) -> Command | InvalidInpu
         said["why"] = form.word("why") or "not approved"
     if what not in do.COMMANDS:
         raise HttpProblem("not-found")
-    return _understood(what, said, live)
+    return _understood(what, said, live.settings.values)
 
 
-def _understood(tag: str, said: Mapping[str, str], live: LiveAudit) -> Command | InvalidInput:
+def _understood(tag: str, said: Mapping[str, str], values: LiveValues) -> Command | InvalidInput:
     """Return a command from the words of a form or of a table's row, or why it is none."""
-    values = live.settings.values
     read: dict[str, Callable[[str], Any]] = {
         "group": values.group,
         "decision": partial(values.bit, "decision"),
@@ -264,8 +265,13 @@ async def upload(context: Reading, request: Request) -> Response:
         seen = () if told else ("score", "price", "version")
         rows = await uploads.read(form.table, rows=needed, optional=seen)
     tag, title = ("tell", "Outcomes") if told else ("ask", "Arrivals")
-    asked = ((row["person"], _understood(tag, row, context.reader)) for row in rows)
-    return await run_in_threadpool(_batch_page, context, title, asked)
+
+    def carried_out() -> HTMLResponse:
+        values = context.reader.settings.values
+        asked = [(row["person"], _understood(tag, row, values)) for row in rows]
+        return _batch_page(context, title, asked)
+
+    return await run_in_threadpool(carried_out)
 
 
 def budget_of(form: Form, decimals: int) -> int | None:
@@ -279,20 +285,22 @@ def budget_of(form: Form, decimals: int) -> int | None:
 def minor_units(name: str, amount: str, decimals: int) -> int:
     """Return an amount of money, as people write it, in whole minor units.
 
+    A comma stands between groups of three digits and nowhere else: where it is a decimal mark, to
+    pass over it would make a hundredfold of the amount.
+
     Examples
     --------
     >>> minor_units("budget", "1,000.50", 2)
     100050
     """
-    try:
-        found = Decimal(amount.replace(",", "")).scaleb(decimals)
-    except InvalidOperation:
-        found = Decimal("NaN")
-    if not found.is_finite() or found < 0 or found != found.to_integral_value() or found >= 2**53:
+    pattern = r"(\d+|\d{1,3}(,\d{3})+)" + rf"(\.\d{{1,{decimals}}})?" * (decimals > 0)
+    if len(amount) > 40 or not re.fullmatch(pattern, amount):
         raise InvalidInput(
-            f"{name!r} must be an amount with {decimals} decimals; got {amount[:40]!r}"
+            f"{name!r} must be an amount as in {12_345:,.{decimals}f}: at most {decimals} decimals "
+            "after a point, and commas, if any, between groups of three digits; "
+            f"got {amount[:40]!r}"
         )
-    return int(found)
+    return inputs.whole(name, int(Decimal(amount.replace(",", "")).scaleb(decimals)))
 
 
 # -- pages ----------------------------------------------------------------------------------------

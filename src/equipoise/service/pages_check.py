@@ -1,27 +1,29 @@
 """A page that reads past decisions, says what they establish, and prices an audit on them.
 
-Nothing is kept: the counts travel with the form.
+Nothing is kept: the counts, and what the table's words mean, travel with the form.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 
 from equipoise.assume import NO_BETTER, Assume
-from equipoise.cells import Cells
 from equipoise.errors import EquipoiseError, InvalidInput, require_in_unit
 from equipoise.free_check import check
 from equipoise.history import History
 from equipoise.history.options import UnreadTable
+from equipoise.history.values import Coding
 from equipoise.ledger import inputs
 from equipoise.planning import plan
 from equipoise.planning.forecasts import USUAL, as_often
@@ -41,11 +43,31 @@ TRIAL_RUNS = 12
 COLUMNS = ("group", "decision", "outcome")
 MEANINGS = [(a, role) for role in ("decision", "outcome") for a in ("positive", "negative")]
 WORDS = ("id", "random_accepts", "missing_group", "unknown", "undecided", "repeated",
-         "denied_outcomes", "encoding")  # fmt: skip
+         "denied_outcomes", "encoding", "date", "since", "until", "max_groups")  # fmt: skip
+SEVERAL = ("missing_values", "random_accepts_against")
+TITLES = {
+    "missing_values": "No decision, or no outcome yet, is written",
+    "unknown": "Approved people whose outcome is not known yet",
+    "id": "Column that tells people apart",
+    "date": "Column of dates",
+    "since": "Only people from this day on",
+    "until": "Only people before this day",
+    "random_accepts": "Column that marks random accepts (a test cell below the cut-off)",
+    "random_accepts_against": "Columns that show whether they were random, such as a score",
+    "encoding": "Encoding of a CSV file, if not UTF-8",
+    "table": "Sheet of an Excel file, if it has several",
+}
+"""Argument of ``History.read`` that messages name -> the title of its field."""
+LIKE_KNOWN = "assume that they are like the known ones of their group"
+ARGUMENT = re.compile(r"'({0})'(?= \(--)|\b({0})=(?:COLUMN\b)? ?".format("|".join(TITLES)))
+FLAGS = re.compile(
+    r"(: positive=\{.*?\}, negative=\{.*?\})? *\((--[^()]*|positive|negative|missing_values)\)"
+)
 BETWEEN = ";"  # stands between several values in a field
 NOTES = 30  # of a table that are shown
-Told = tuple[Cells, str, Sequence[str]]
-"""Past decisions, where they come from, and what is remarkable about them."""
+Told = tuple[History, str]
+"""Past decisions, and where they come from."""
+CODING = TypeAdapter(Coding)
 EXAMPLE = "an example: the credit scores of 174,047 people"
 
 
@@ -91,7 +113,7 @@ def create(caller: Auditor, request: Request, form: Sent) -> Response:
     except EquipoiseError as error:
         return _refused(caller, error)
     try:
-        given = _new_audit(form, shown["cells"], shown["question"])
+        given = _new_audit(form, shown["past"], shown["question"])
         row = audits.create(form.word("name"), given, caller)
     except (EquipoiseError, HttpProblem) as error:
         return _refused(caller, error, **shown)
@@ -99,12 +121,20 @@ def create(caller: Auditor, request: Request, form: Sent) -> Response:
 
 
 def _page(caller: Caller, template: str, **more: Any) -> HTMLResponse:
-    given = {"cells": None, "problem": None, "proposed": False, "metrics": METRICS}
+    given: dict[str, Any] = {"cells": None, "problem": None, "proposed": False}
+    given |= {"metrics": METRICS, "titles": TITLES, "like_known": LIKE_KNOWN}
     return page(caller, template, **{**given, "said": _filled_in(Form(), {}), **more})
 
 
 def _refused(caller: Caller, error: Exception, **more: Any) -> HTMLResponse:
-    return _page(caller, "check.html", status=422, problem=str(error), **more)
+    return _page(caller, "check.html", status=422, problem=_for_the_form(str(error)), **more)
+
+
+def _for_the_form(text: str) -> str:
+    """Return a message with the fields' titles in place of what Python and the shell call them."""
+    text = text.replace("unknown='like_known'", f"“{LIKE_KNOWN}”")
+    text = ARGUMENT.sub(lambda found: f"“{TITLES[found[1] or found[2]]}” ", text)
+    return FLAGS.sub("", text)
 
 
 async def _past(form: Form, uploads: Uploads) -> Told:
@@ -114,20 +144,33 @@ async def _past(form: Form, uploads: Uploads) -> Told:
             if not form.word(role):
                 raise InvalidInput(f"which column is the {role}?")
         found = await uploads.read(form.table, options=_reading(form))
-        return Cells.from_dict(found["cells"]), str(form.table.filename)[:200], found["notes"]
+        return _history(**found), str(form.table.filename)[:200]
     if form.word("example"):
         lender = await run_in_threadpool(fico_lender)
-        return lender.history().cells, EXAMPLE, ()
+        return History.from_cells(lender.history().cells), EXAMPLE
     return _sent_along(form)
 
 
 def _sent_along(form: Form) -> Told:
     """Return the past decisions that the page itself sends back."""
     try:
-        cells = cells_from(json.loads(form.word("cells")))
+        cells = json.loads(form.word("cells"))
+        past = _history(cells, form.word("notes").splitlines(), form.word("coding"))
     except (TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
         raise InvalidInput("choose a table of past decisions, of 2 to 200 groups, first") from None
-    return cells, form.word("source")[:200], form.word("notes").splitlines()
+    return past, form.word("source")[:200]
+
+
+def _history(cells: Any, notes: Sequence[str], coding: str | None) -> History:
+    """Return past decisions from counts, notes and the JSON of a coding, as a page holds them."""
+    said = tuple(map(_for_the_form, notes[:NOTES]))
+    past = replace(History.from_cells(cells_from(cells)), notes=said)
+    if not coding:
+        return past
+    read = CODING.validate_json(coding, strict=True)
+    if [len(read.columns.get(role, ())) for role in COLUMNS] != [len(read.grouping.labels), 1, 1]:
+        raise InvalidInput("'coding' must name the column of each role")
+    return replace(past, coding=read)
 
 
 def _reading(form: Form) -> dict[str, Any]:
@@ -140,12 +183,16 @@ def _reading(form: Form) -> dict[str, Any]:
     for argument, role in MEANINGS:
         if values := several(f"{argument}_{role}"):
             said.setdefault(argument, {})[role] = values
-    return said | {"missing_values": several("missing_values")}
+    if sheet := form.word("sheet"):
+        said["table"] = sheet  # the field of this name is the file
+    if (most := form.word("max_groups")[:9]).isdecimal():
+        said["max_groups"] = int(most)
+    return said | {name: several(name) for name in SEVERAL}
 
 
 def _filled_in(form: Form, proposal: Mapping[str, Any]) -> dict[str, Field]:
     """Return the fields as they were sent, or as a proposal would have them."""
-    found = {n: proposal.get(n) for n in (*COLUMNS, *WORDS, "missing_values")}
+    found = {n: proposal.get(n) for n in (*COLUMNS, *WORDS, *SEVERAL, "sheet")}
     found |= {f"{a}_{role}": proposal.get(a, {}).get(role) for a, role in MEANINGS}
     said = {name: Field(form.word(name)) for name in found}
     for name, given in ((name, given) for name, given in found.items() if given is not None):
@@ -159,10 +206,9 @@ def _filled_in(form: Form, proposal: Mapping[str, Any]) -> dict[str, Field]:
     return said
 
 
-def _answers(
-    form: Form, cells: Cells, source: str, notes: Sequence[str], audits: OpenAudits
-) -> dict[str, Any]:
+def _answers(form: Form, past: History, source: str, audits: OpenAudits) -> dict[str, Any]:
     """Return what the page shows of past decisions and of what its form says."""
+    cells = past.cells
     inputs.group_names(cells)  # refuses those that no page can show and no audit would take
     limits = [line.strip() for line in form.word("limits").splitlines() if line.strip()]
     assume = Assume.parse([NO_BETTER, *limits] if form.word("no_better") else limits) or None
@@ -171,14 +217,18 @@ def _answers(
     costs = Costs(form.number("feature", 0.0), form.number("label", 1.0))
     ratio, runs = form.number("ratio", USUAL), TRIAL_RUNS if form.word("trial_runs") else 0
     require_in_unit("ratio", ratio)
-    past, r = History.from_cells(cells), as_often(cells, ratio)
+    r = as_often(cells, ratio)
     with audits.long_work() if runs else nullcontext():
         made = plan(past, question, costs, denied_rate=r, trial_runs=runs)
     return {
+        "past": past,
         "cells": cells,
-        "sent": json.dumps(cells.to_dict()),  # as they travel with the form
+        "sent": {  # as they travel with the form
+            "cells": json.dumps(cells.to_dict()),
+            "coding": past.coding.to_json() if past.coding else "",
+        },
         "source": source,
-        "notes": notes[:NOTES],
+        "notes": past.notes,
         "question": question,
         "costs": costs,
         "ratio": ratio,
@@ -191,12 +241,12 @@ def _answers(
     }
 
 
-def _new_audit(form: Form, cells: Cells, question: Question) -> dict[str, Any]:
+def _new_audit(form: Form, past: History, question: Question) -> dict[str, Any]:
     """Return what ``LiveAudit.create`` takes."""
     decimals = 2 if form.word("cents") else 0
     feature, label = (minor_units(n, form.word(n) or "0", decimals) for n in ("feature", "label"))
     return {
-        "history": History.from_cells(cells),
+        "history": past,
         "question": question,
         "costs": Costs(feature, label),
         "budget": budget_of(form, decimals),

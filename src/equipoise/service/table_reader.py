@@ -18,6 +18,13 @@ from equipoise.history.options import UnreadTable
 
 ROWS = 100_000  # people in one upload
 ANSWER = 64 << 20  # characters that the service is ready to hear
+HELD = {
+    "person": "the pseudonyms of people",
+    "group": "their groups",
+    "decision": "the decisions about them",
+    "outcome": "their outcomes",
+}
+"""Column of an upload -> what it holds."""
 HEADROOM = 3 << 30  # address space that engines reserve without using it
 
 
@@ -69,7 +76,11 @@ def _counts(job: Mapping[str, Any]) -> Any:
     from equipoise.history import History
 
     read = History.read(job["path"], **job["options"])
-    return {"cells": read.cells.to_dict(), "notes": read.notes}
+    return {
+        "cells": read.cells.to_dict(),
+        "notes": read.notes,
+        "coding": read.coding and read.coding.to_json(),
+    }
 
 
 def _rows(job: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -77,7 +88,10 @@ def _rows(job: Mapping[str, Any]) -> list[dict[str, str]]:
     header, rows = _table(job["path"])
     for name in job["rows"]:
         if name not in header:
-            raise InvalidInput(f"the table has no column {name!r}; it has {', '.join(header)}")
+            raise InvalidInput(
+                f"the table has no column {name!r}; it has {', '.join(header)}. Give the one that "
+                f"holds {HELD[name]} the name {name!r}, and send the table again"
+            )
     places = {n: header.index(n) for n in (*job["rows"], *job["optional"]) if n in header}
     return [{name: row[at] for name, at in places.items()} for row in rows]
 

@@ -127,14 +127,14 @@ def test_people_without_a_group_need_a_name() -> None:
     named = eq.History.read(data, **COLUMNS, missing_group="not stated")
     assert named.cells["not stated"].total == 40
     assert any("40 rows without a group" in note for note in named.notes)
-    assert any("--leave-out 'not stated' counts" in note for note in named.notes)
+    assert any("(--leave-out 'not stated')" in note for note in named.notes)
     both = eq.History.read(
         data.assign(sex=["f", "m"] * 30),
         **COLUMNS | {"group": ["race", "sex"]},
         missing_group="not stated",
     )
     assert "not stated & f" in both.cells.groups
-    assert any("--leave-out GROUP counts" in note for note in both.notes)
+    assert any("(--leave-out GROUP)" in note for note in both.notes)
     with pytest.raises(InvalidInput, match="'missing_group' 'A' is a group"):
         eq.History.read(data, **COLUMNS, missing_group="A")
 
