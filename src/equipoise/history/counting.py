@@ -294,8 +294,9 @@ def _require_decisions(kinds: list[Kind], options: ReadOptions, notes: list[str]
     if labelled := [kind for kind in none if kind.labelled]:
         words = labels_of(_values(labelled, "outcome"))
         clear = all(re.fullmatch(NOTHING, key) for key in words)
+        have = "has" if _size(labelled) == 1 else "have"
         raise Problem(
-            f"{what}, although {_size(labelled):,} of them have an outcome in column "
+            f"{what}, although {_size(labelled):,} of them {have} an outcome in column "
             f"{options.outcome!r} ({shown(words.values())}); fill it in (whoever has one was "
             "approved), or are the two columns swapped? missing_values= (--missing-value) "
             "names words that mean no outcome",

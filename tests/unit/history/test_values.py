@@ -235,6 +235,9 @@ def test_withdrawn_applications_follow_the_advice() -> None:
     late = messy.status.mask(data.index % 400 == 0, "repaid")
     with pytest.raises(BadData, match="5 of them have an outcome in column 'status'"):
         eq.History.read(messy.assign(status=late), **coded, undecided="leave_out")  # type: ignore[arg-type]
+    late = messy.status.mask(data.index == 0, "repaid")
+    with pytest.raises(BadData, match="1 of them has an outcome in column 'status'"):
+        eq.History.read(messy.assign(status=late), **coded, undecided="leave_out")  # type: ignore[arg-type]
 
 
 def test_groups_are_as_large_as_the_people_decided_about() -> None:
