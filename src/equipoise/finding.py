@@ -258,8 +258,13 @@ class Finding(JsonValue, Shown):
         }
         if (found := self.decided_by) is not None:
             high, low = (self.rates[found.rate][g] for g in (found.higher, found.lower))
-            guess = f", {_size(scale, likely[found])} by the best guess" if found in likely else ""
-            return f"{found} by at least {_size(scale, scale.gap(low.upper, high.lower))}{guess}"
+            least = float(scale.gap(low.upper, high.lower))
+            if len({(pair.rate, *sorted((pair.higher, pair.lower))) for pair, *_ in pairs}) == 1:
+                least = max(least, self.lower)  # the gap is theirs
+            guess = ""
+            if found in likely:
+                guess = f", {_size(scale, max(likely[found], least))} by the best guess"
+            return f"{found} by at least {_size(scale, least)}{guess}"
         if likely and len(likely) == len(pairs):
             found = max(likely, key=likely.__getitem__)
             return f"by the best guess {found} by {_size(scale, likely[found])}, the largest gap"
@@ -381,7 +386,7 @@ class Finding(JsonValue, Shown):
         lines = [
             f"question    {self.question}",
             f"gap         {guess}between {self.lower:.3f} and {self.upper:.3f}",
-            f"spent       {cost} for {self.labels:,} labels{more}",
+            f"spent       {cost} for {self.labels:,} labels asked for{more}",
             *rates,
             *([f"who         {self.who}"] if self.who else []),
             *(f"missing     {line}" for line in self.missing),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 
@@ -11,7 +12,7 @@ import pytest
 import equipoise as eq
 from equipoise.display import Shown
 from equipoise.errors import InvalidInput
-from equipoise.finding import Finding
+from equipoise.finding import Finding, Interval, separation
 from equipoise.simulation import Simulation
 from tests.support.simulated import simulate_live
 
@@ -130,6 +131,20 @@ def test_a_verdict_says_who_and_what_it_means() -> None:
     assert free.who in str(free)
     assert free.lower < free.question.threshold  # a board will ask how UNFAIR can be said
     assert "not that it is more than 0.12" in free.meaning
+
+
+def test_two_groups_are_apart_by_the_gap_s_own_range() -> None:
+    rates = {"selection_rate": {"A": Interval(0.5, 0.7, 0.6), "B": Interval(0.3, 0.48, 0.58)}}
+    found = Finding(
+        eq.Question("demographic_parity"), eq.Verdict.UNFAIR, 0.05, 0.4, "so it is",
+        rates=rates, decided_by=separation(rates), labels=7,
+    )  # fmt: skip
+    assert found.who.endswith(
+        "by at least 5 percentage points, 5 percentage points by the best guess"
+    )
+    assert "0 for 7 labels asked for" in str(found)
+    more = {"selection_rate": {**rates["selection_rate"], "C": Interval(0.0, 1.0)}}
+    assert "by at least 2 percentage points" in replace(found, rates=more).who
 
 
 def test_a_ratio_says_who_in_shares() -> None:
