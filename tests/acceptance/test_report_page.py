@@ -35,7 +35,7 @@ OVERFLOWING = """() => [...document.querySelectorAll('svg')]
 
 @pytest.fixture(scope="module")
 def finished() -> LiveAudit:
-    return simulate_live(
+    live = simulate_live(
         WORLD,
         Question("equal_opportunity", gamma=0.05, epsilon=0.1),
         Costs(feature=500, label=100_000),
@@ -43,6 +43,8 @@ def finished() -> LiveAudit:
         currency="EUR",
         decimals=2,
     )
+    live.conclude()
+    return live
 
 
 @pytest.fixture(scope="module")
@@ -117,5 +119,5 @@ def test_an_audit_that_goes_on_keeps_its_seed(tmp_path: Path, browser: Browser) 
         assert view.complaints == []
         text = view.page.inner_text("main")
         assert "NO VERDICT YET" in text
-        assert "secret until the verdict" in text
+        assert "secret until the audit is concluded" in text
         assert live.seed not in text

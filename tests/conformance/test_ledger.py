@@ -72,6 +72,26 @@ def test_telling_twice_is_free_and_telling_otherwise_is_a_recorded_conflict(ledg
     live.verify()
 
 
+def test_a_correction_settles_a_conflict(ledger: str) -> None:
+    live = create(ledger)
+    for name, decision in (("asked", 0), ("noted", 1), ("open", 0)):
+        live.ask(name, "B", decision)
+        live.tell(name, 1)
+        with pytest.raises(Conflict):
+            live.tell(name, 0)
+    for name in ("asked", "noted"):
+        live.correct(name, 0, "the second report is right")
+        with pytest.raises(Conflict):  # the first file once more: nothing new, nothing to do
+            live.tell(name, 1)
+    for handle in (live, LiveAudit.open(ledger, "loans")):
+        assert handle.status().conflicts == 1
+        assert [row.person for row in handle.people(conflicted=True)] == ["open"]
+    assert "1 contradicted" in str(live.status())
+    live.correct("open", 0, "this one, too")
+    assert "contradicted" not in str(live.status())
+    live.verify()
+
+
 def test_advice_can_be_pasted_into_a_shell(ledger: str) -> None:
     live = create(ledger, "loans & more")
     live.ask("Anna B; rm *", "B", 1)
@@ -193,7 +213,9 @@ def test_the_verdict_is_recorded_and_can_be_superseded(ledger: str) -> None:
     ]
     assert not any(reply.problem for reply in live.run(swapped))
     second = live.finding
-    assert second is None or second.to_dict() != first.to_dict()
+    assert second is None or second.verdict is not first.verdict
+    assert live.status().taken_back == (first.verdict,)
+    assert f"earlier     {first.verdict} was reached before" in str(live.status())
     live.verify()
 
 

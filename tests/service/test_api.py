@@ -28,14 +28,15 @@ def test_asking_and_telling_again_changes_nothing(served: Served) -> None:
     assert one("tell", outcome=1)["repeated"]
     assert refusal(one("tell", outcome=0)) == "outcome-conflict"
     assert refusal(one("withdraw")) == "wrong-state"
+    auditor, path = served.as_("auditor"), "/v1/audits/again/people"
+    conflicted = auditor.get(f"{path}?conflicted=true").json()["people"]
+    assert [p["person"] for p in conflicted] == ["p-17"]
     mended = one("correct", outcome=0, why="a typo", role="auditor")
     assert mended["state"] == "CORRECTED"
-    auditor, path = served.as_("auditor"), "/v1/audits/again/people"
+    assert auditor.get(f"{path}?conflicted=true").json()["people"] == []
     (stored,) = auditor.post(path, json={"people": ["p-17", "nobody"]}).json()["people"]
     assert (stored["person"], stored["outcome"]) == ("p-17", 0)
     assert not {"salt", "seed", "who"} & set(stored)
-    conflicted = auditor.get(f"{path}?conflicted=true").json()["people"]
-    assert [p["person"] for p in conflicted] == ["p-17"]
 
 
 def test_creating_again_finds_the_same_audit(served: Served) -> None:

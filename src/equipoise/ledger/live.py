@@ -129,7 +129,7 @@ class LiveAudit(Verbs):
             In whole minor units, cents for example.
         seed
             64 hexadecimal digits; drawn from the system if left out. It stays secret until the
-            audit's final report, its hash is in the first event.
+            audit is concluded, its hash is in the first event.
         actor
             Who does it, as the caller has made sure; the system's user if left out.
         """
@@ -268,10 +268,12 @@ class LiveAudit(Verbs):
     ) -> list[PersonRecord]:
         """Return people in order of arrival, in the given states or with conflicting outcomes.
 
-        ``after`` and ``limit`` give them page by page: those with larger numbers, so many.
+        A correction settles a conflict. ``after`` and ``limit`` give them page by page: those with
+        larger numbers, so many.
         """
         states = (states,) if isinstance(states, str) else states
-        return self._store.people(self.row.id, states, conflicted, after, limit)
+        numbers = sorted(self._driver.read(lambda s: s.books.contradicted)) if conflicted else None
+        return self._store.people(self.row.id, states, numbers, after, limit)
 
     def pending_by_day(self) -> list[tuple[str, str, int]]:
         """Return ``(state, day of the request, how many)`` of requests without an answer."""
@@ -285,7 +287,7 @@ class LiveAudit(Verbs):
 
     @property
     def seed(self) -> str:
-        """The seed; secret until the final report."""
+        """The seed; secret until the audit is concluded, for draws before that rest on it."""
         return self.row.seed
 
     def checkpoint(self) -> Checkpoint:

@@ -257,7 +257,7 @@ class AuditState:
                 return None  # another edition's findings may say other things
         if self.audit.finding is None and books.concluded is None:
             return None
-        return self.so_far(books.concluded or "")
+        return self.so_far(f"concluded ({books.concluded!r}) before the evidence decided")
 
     def so_far(self, why: str = "the audit goes on") -> Finding:
         """Return what the evidence would support if nobody else came; the cost is the ledger's."""

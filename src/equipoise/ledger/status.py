@@ -30,8 +30,10 @@ class Proposal(JsonValue):
 class Status(JsonValue, Shown):
     """An audit as of one event; money in minor units.
 
-    FAIR and UNFAIR are final; the finding's ranges and cost follow outcomes that come after it.
-    ``actors`` counts events by who did them.
+    FAIR and UNFAIR are final unless an outcome is corrected; the finding's ranges and cost follow
+    outcomes that come after it. ``taken_back`` has the verdicts that corrections undid,
+    ``conflicts`` counts those that no correction has settled, ``actors`` counts events by who did
+    them.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class Status(JsonValue, Shown):
     proposals: tuple[Proposal, ...]
     actors: Mapping[str, Mapping[str, int]]
     finding: Finding | None
+    taken_back: tuple[str, ...]
     drift: tuple[DriftTest, ...]
 
     @property
@@ -89,6 +92,12 @@ class Status(JsonValue, Shown):
     def money(self, amount: float) -> str:
         """Write minor units as people read money."""
         return money(amount, self.currency, self.decimals)
+
+    @property
+    def no_more(self) -> str:
+        """Which verdicts were reached and taken back, in words; empty if none."""
+        said = f"{', then '.join(self.taken_back)} was reached before and taken back"
+        return f"{said}: the log has what was corrected since" if self.taken_back else ""
 
     def __str__(self) -> str:
         cap = "no cap" if self.cap is None else f"cap {self.money(self.cap)}"
@@ -120,6 +129,7 @@ class Status(JsonValue, Shown):
             ("conflicts", self.conflicts, f"{self.conflicts:,} contradicted outcomes, none merged"),
             ("late", self.late, f"{self.late:,} outcomes after a write-off or the verdict"),
             ("erased", self.erased, _count(self.erased, "person") + left * bool(self.unscrubbed)),
+            ("earlier", self.taken_back, self.no_more),
             ("EDITION", self.edition != EDITION, other),
             ("PAUSED", self.paused is not None, self.paused),
         ]
@@ -130,7 +140,9 @@ class Status(JsonValue, Shown):
         notes += [("WARNING", test.alarm, test) for test in self.drift]
         lines += [f"  {what:<12}{words}" for what, any_, words in notes if any_]
         if self.finding is None:
-            return "\n".join([*lines, "  verdict     none yet"])
+            return "\n".join(
+                [*lines, f"  verdict     none {'any more' if self.taken_back else 'yet'}"]
+            )
         return "\n".join([*lines, str(self.finding)])
 
     def _rows(self) -> Sequence[Row]:
@@ -173,6 +185,8 @@ def status_of(state: AuditState) -> Status:
             group: replace(tally, states={str(s): n for s, n in sorted(tally.states.items()) if n})
             for group, tally in books.groups.items()
         },
+        "conflicts": len(books.contradicted),
+        "taken_back": tuple(books.taken_back),
         "unscrubbed": books.erased - books.scrubbed,
         "proposals": tuple(Proposal(number, **p) for number, p in books.proposals.items()),
         "actors": {who: dict(sorted(acts.items())) for who, acts in sorted(books.acts.items())},

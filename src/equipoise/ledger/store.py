@@ -126,11 +126,11 @@ class Store(Database):
         self,
         audit_id: int,
         states: Sequence[str] = (),
-        conflicted: bool = False,
+        numbers: Sequence[int] | None = None,
         after: int = 0,
         limit: int | None = None,
     ) -> list[PersonRecord]:
-        """Return people in order of arrival, those in some states or with conflicts if asked."""
+        """Return people in order of arrival, those in some states or of some numbers if asked."""
         people, where, values = "people", "audit_id = ? AND number > ?", [audit_id, after]
         with self.using() as connection:
             if states and set(states) <= set(OPEN):  # they are few and have an index
@@ -140,8 +140,9 @@ class Store(Database):
                 if unknown := [state for state in states if state not in list(PersonState)]:
                     raise UnknownName("state", unknown[0], list(PersonState))
                 where += f" AND state IN ({', '.join(map(repr, map(str, states)))})"
-            if conflicted:
-                where += " AND conflicted = 1"
+            if numbers is not None:
+                among, own = connection.among("number", numbers)
+                where, values = f"{where} AND {among}", [*values, own]
             query = f"SELECT {PERSON} FROM {people} WHERE {where} ORDER BY number"
             query += "" if limit is None else f" LIMIT {int(limit)}"
             return [PersonRecord(*row) for row in connection.run(query, values)]

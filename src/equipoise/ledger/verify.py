@@ -220,7 +220,7 @@ def verify(
         The key table, ``{"person", "pseudonym", "salt"}`` each: shows that nobody was asked twice
         and, with ``seed``, that the lottery was held as promised. Erased people have no key.
     seed
-        The seed from the final report.
+        The seed, from the report of the concluded audit.
     books
         Where to keep the state of every person; new books if left out.
     take
@@ -344,8 +344,9 @@ class Books:
         self.edition = 0  # of the statistics, by which requests are weighed
         self.recorded: dict[str, Any] | None = None  # the finding in the last verdict event
         self.verdict_seq: int | None = None
+        self.taken_back: list[str] = []  # verdicts that later events undid, oldest first
         self.unsettled = False  # an answer or the cap changed and no verdict event has come since
-        self.conflicts = 0
+        self.contradicted: set[int] = set()  # people whose conflict no correction has settled
         self.late = 0
         self.erased = 0
         self.scrubbed = 0  # how many of the erased are out of the database's files as well
@@ -568,6 +569,8 @@ class Books:
                 tally.negative += (outcome == 0) - (person.outcome == 0)
         elif "cost" in data or "overrun" in data:
             raise ValueError("an outcome that nobody asked for costs nothing")
+        if kind == "corrected":
+            self.contradicted.discard(person.number)
         person.outcome = outcome
         return person
 
@@ -587,7 +590,7 @@ class Books:
         if person.outcome is None or person.conflicted or _binary(data["told"]) == person.outcome:
             raise ValueError("a conflict is reported where there is none, or again")
         person.conflicted = 1
-        self.conflicts += 1
+        self.contradicted.add(person.number)
         return person
 
     def _erased(self, data: Data, _: Event) -> PersonRecord:
@@ -659,9 +662,11 @@ class Books:
 
     def _verdict(self, data: Data, event: Event) -> None:
         _require("supersedes", data["supersedes"], self.verdict_seq)
-        self.recorded = data["finding"]
+        before, self.recorded = self.verdict, data["finding"]
         if self.verdict not in (None, "FAIR", "UNFAIR", "INCONCLUSIVE"):
             raise ValueError(f"unknown verdict {self.verdict!r}")
+        if before in ("FAIR", "UNFAIR") and self.verdict != before:
+            self.taken_back.append(before)
         self.verdict_seq, self.unsettled = event["seq"], False
 
     # -- people and money -------------------------------------------------------------------------
@@ -800,7 +805,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--checkpoint", action="append", default=[], metavar="SEQ:HASH", help="an earlier head"
     )
     parser.add_argument("--people", help="the key table, JSON lines: nobody was asked twice")
-    parser.add_argument("--seed", help="the seed from the final report: checks the lottery")
+    parser.add_argument("--seed", help="the seed from the report once concluded: checks draws")
     options = parser.parse_args(arguments)
     try:
         pairs = [(int(n), h) for n, _, h in (c.partition(":") for c in options.checkpoint)]

@@ -61,7 +61,8 @@ class Report(JsonValue):
         the published audits.
     audit_id, seed_hash, seed, software
         What is needed, with the head, to check the report from the beginning. The seed is secret
-        until the verdict.
+        until the audit is concluded: as long as an outcome may be corrected, or the cap raised,
+        people may still be drawn by it.
 
     Examples
     --------
@@ -128,7 +129,7 @@ class Report(JsonValue):
             sensitivity=_sensitivity(settings, status, shares),
             audit_id=live.row.uid,
             seed_hash=settings.seed_hash,
-            seed=live.seed if status.finding is not None else None,
+            seed=live.seed if status.concluded is not None else None,
             software=__version__,
         )
 

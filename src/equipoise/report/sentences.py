@@ -127,8 +127,9 @@ def every_rate(finding: Finding) -> str:
         what += " and the verdict"
     return (
         f"The same data bound every other rate. {what} are all right together with probability at "
-        f"least {1 - level:.1%}. They are wider than those above, which are made for the question. "
-        "In brackets the best guess, where there is one."
+        f"least {1 - level:.1%}. They are wider than those above, which are made for the question, "
+        "so that even the range of its own metric may reach beyond the verdict here. In brackets "
+        "the best guess, where there is one."
     )
 
 
@@ -214,8 +215,8 @@ PROPOSED = {
 
 def proposed(command: str, arguments: Mapping[str, Any], settings: Settings) -> str:
     """Return what somebody proposed, in plain words."""
-    about = "; ".join(_about(command, arguments, settings))
-    return f"{PROPOSED.get(command, command)}: {about}".removesuffix(": ")
+    said = "; ".join(about(command, arguments, settings))
+    return f"{PROPOSED.get(command, command)}: {said}".removesuffix(": ")
 
 
 def log_rows(events: Iterable[Mapping[str, Any]], settings: Settings) -> list[Row]:
@@ -225,14 +226,20 @@ def log_rows(events: Iterable[Mapping[str, Any]], settings: Settings) -> list[Ro
             "event": event["seq"],
             "time": event["time"][:19],
             "actor": event["actor"],
-            "deed": DEEDS.get(event["type"], event["type"].replace("_", " ")),
-            "about": "; ".join(_about(event["type"], event["data"], settings)),
+            "deed": _deed(event["type"], event["data"]),
+            "about": "; ".join(about(event["type"], event["data"], settings)),
         }
         for event in events
     ]
 
 
-def _about(kind: str, data: Mapping[str, Any], settings: Settings) -> Iterator[str]:
+def _deed(kind: str, data: Mapping[str, Any]) -> str:
+    if kind == "verdict" and data["finding"] is None:
+        return "took back the verdict"
+    return DEEDS.get(kind, kind.replace("_", " "))
+
+
+def about(kind: str, data: Mapping[str, Any], settings: Settings) -> Iterator[str]:
     """Yield what an event, or a proposal of one, is about."""
     if "person" in data:
         yield f"person {data['person']:,}"
@@ -250,6 +257,8 @@ def _about(kind: str, data: Mapping[str, Any], settings: Settings) -> Iterator[s
         yield proposed(data["command"], data["arguments"], settings)
     if kind == "verdict":
         yield data["finding"]["verdict"] if data["finding"] else "in progress again"
+        if data["supersedes"] is not None:
+            yield f"in place of event {data['supersedes']:,}"
     if data.get("why"):
         yield data["why"]
 

@@ -79,7 +79,7 @@ def test_conclude_is_confirmed(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     assert paused.stdout == "nothing to resume\n"
     done = run(*conclude, "--fail-on", "INCONCLUSIVE", said="y\n")
     assert done.exit_code == 3
-    assert "INCONCLUSIVE: nobody else is to come" in done.stdout
+    assert "INCONCLUSIVE: concluded ('nobody else is to come') before" in done.stdout
     assert run(*conclude).exit_code == 0  # there is nothing left to confirm
     status = run("audit", "status", "loans", "-l", "LEDGER", "--fail-on", "INCONCLUSIVE")
     assert status.exit_code == 3

@@ -15,6 +15,7 @@ from equipoise.question import Costs, Question, Want
 from equipoise.rates import METRICS
 from equipoise.report import Report, to_html, write_report
 from equipoise.report.pictures import nice_ticks
+from equipoise.report.sentences import log_rows
 from equipoise.worlds import CellWorld
 from tests.support.simulated import simulate_live
 
@@ -68,11 +69,41 @@ def test_published_audits_are_priced_with_the_paper(report: Report) -> None:
     assert f"<td>{report.status.money(report.published['RS-Audit'].cost)}</td>" in page
 
 
-def test_the_seed_is_in_the_final_report_only(report: Report) -> None:
-    assert report.seed is not None
-    live = LiveAudit.create("sqlite://", "x", WORLD.past(2000, 0), QUESTION, COSTS)
-    live.ask("a", "B", 0)
-    assert Report.of(live).seed is None
+def test_the_seed_is_shown_once_nobody_can_be_drawn_by_it() -> None:
+    """A verdict is no end: after a correction people are drawn again, by the same seed."""
+    live = simulate_live(WORLD, QUESTION, COSTS, lottery=0.9)
+    first = Report.of(live)
+    assert first.status.finding is not None
+    assert live.seed not in to_html(first)
+    assert live.ask("p", "B", 0).want is Want.NOTHING
+    _correct(live)
+    assert any(live.ask(f"q{n}", "B", 0).want is Want.LABEL for n in range(20))
+    assert live.seed not in to_html(Report.of(live))
+    live.conclude("enough")
+    assert live.seed in to_html(Report.of(live))
+    _correct(live)
+    assert live.ask("r", "B", 0).why == "concluded"
+
+
+def test_a_verdict_that_a_correction_undid_is_mentioned() -> None:
+    live = simulate_live(WORLD, QUESTION, COSTS)
+    first = live.finding
+    assert first is not None
+    assert "taken back" not in to_html(Report.of(live))
+    _correct(live)
+    page = to_html(Report.of(live))
+    assert "NO VERDICT YET" in page
+    assert f"{first.verdict} was reached before and taken back" in page
+    (last,) = [row for row in log_rows(live.events(), live.settings) if "took" in str(row["deed"])]
+    assert last["deed"] == "took back the verdict"
+    assert "in progress again; in place of event" in str(last["about"])
+
+
+def _correct(live: LiveAudit) -> None:
+    """Say of one good outcome after the other that it was bad, until there is no verdict."""
+    for row in live.people(states=("REVEALED",)):
+        if live.finding is not None and (row.group_name, row.decision, row.outcome) == ("B", 0, 1):
+            live.correct(str(row.person), 0, "typing error")
 
 
 def test_unknown_outcomes_widen_the_sensitivity_only() -> None:
