@@ -104,8 +104,9 @@ class AdaptiveAudit(Audit):
     def finding(self) -> Finding | None:
         """The answer, or None while the audit goes on.
 
-        FAIR and UNFAIR are final; ranges, best guesses and cost follow outcomes that come after the
-        answer. After INCONCLUSIVE, which is no verdict, they may bring one.
+        FAIR and UNFAIR are final unless an outcome is corrected; ranges, best guesses and cost
+        follow outcomes that come after the answer. After INCONCLUSIVE, which is no verdict, they
+        may bring one.
         """
         found, late, self._late = self._finding, self._late, False
         if late and found is not None:
@@ -191,7 +192,8 @@ class AdaptiveAudit(Audit):
                 raise InvalidInput(
                     f"'random_accepts' of {group!r} must list everybody of the last file "
                     f"({good:g} good, {bad:g} bad, {unknown:g} unknown); got {own[0]}, {own[1]}, "
-                    f"{own[2]}: keep people who left as unknown; declare changes in 'corrected'"
+                    f"{own[2]}: give every group's (--of), keep people who left as unknown and "
+                    "declare changes in 'corrected'"
                 )
             now[group] = list(own)
         if not dry_run:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import typer
 
 from equipoise.audits.catalogue import AUDITS
 from equipoise.cli import audit_people as people
-from equipoise.cli.audit_people import KNOWN, WHY, replied
+from equipoise.cli.audit_people import KNOWN, WHY, and_verdict, replied
 from equipoise.cli.console import Answer, Table, somebody_answers, stop_on, working
 from equipoise.cli.options import (
     ACTOR,
@@ -22,6 +23,7 @@ from equipoise.cli.options import (
     counts,
     failing,
     live_audit,
+    minor_units,
     numbers,
     option,
     pairs,
@@ -34,6 +36,7 @@ from equipoise.question import Costs, Question, Verdict
 if TYPE_CHECKING:
     from equipoise.history import History
     from equipoise.ledger import LiveAudit
+    from equipoise.ledger.commands import Command
     from equipoise.ledger.proof import Checkpoint
     from equipoise.ledger.verify import Proof
 
@@ -52,9 +55,11 @@ def new(
     read: Read,
     question: Question,
     audit: str = option("adaptive", f"{', '.join(LIVE)}."),
-    feature_cost: int = option(0, "Price of each request.", MONEY),
-    label_cost: int = option(1, "Price of an override that ends badly.", MONEY),
-    budget: Whole = option(None, "Never spend more than this.", MONEY),
+    feature_cost: int = option(0, "Price of each request.", MONEY, "<int>", parser=minor_units),
+    label_cost: int = option(
+        1, "Price of an override that ends badly.", MONEY, "<int>", parser=minor_units
+    ),
+    budget: Whole = option(None, "Never spend more than this.", MONEY, "<int>", parser=minor_units),
     currency: str = option("", "As in EUR.", MONEY, shown=False),
     decimals: int = option(0, "2 if the minor unit is a cent.", MONEY),
     max_in_flight: Whole = option(None, "Overrides without outcome at once.", LIMITS),
@@ -72,7 +77,9 @@ def new(
         None, "Option of the audit, as in --audit rs --option tau=500.", metavar="NAME=JSON"
     ),
     assist: bool = option(False, "Look at scores before asking: 'ask' takes --score and --price."),
-    max_price: Whole = option(None, "With --assist: the most that one label may cost.", MONEY),
+    max_price: Whole = option(
+        None, "With --assist: the most that one label may cost.", MONEY, "<int>", parser=minor_units
+    ),
     people_per_label: float | None = option(
         None, "With --assist: at most so many people are looked at per label [8]."
     ),
@@ -180,10 +187,12 @@ def conclude(
 def budget(
     live: LiveAudit,
     why: str = WHY,
-    amount: int | None = typer.Argument(None, help="The new cap in minor units; none if left out."),
+    amount: int | None = typer.Argument(
+        None, help="The new cap in minor units; none if left out.", parser=minor_units
+    ),
 ) -> Answer:
     """Change the cap: up freely, down to what is spent or held."""
-    return replied(live.set_budget(amount, why))
+    return _changed(live, "budget", why, budget=amount)
 
 
 @command(live=acting_audit)
@@ -197,7 +206,7 @@ def limits(
 ) -> Answer:
     """Change how many requests may be without an outcome at once."""
     groups = counts("--max-in-flight-of", max_in_flight_of)
-    return replied(live.set_limits(max_in_flight, groups, why=why))
+    return _changed(live, "limits", why, max_in_flight=max_in_flight, max_in_flight_groups=groups)
 
 
 OF = "GROUP=GOOD,BAD,UNKNOWN"
@@ -214,7 +223,22 @@ def random_accepts(
 ) -> Answer:
     """Take in a later file of the test programme that the past data told of."""
     given = {group: numbers("--of", own, OF) for group, own in pairs("--of", of).items()}
-    return replied(live.set_random_accepts(given, counts("--corrected", corrected), why=why))
+    changed = counts("--corrected", corrected)
+    return _changed(live, "random_accepts", why, random_accepts=given, corrected=changed)
+
+
+def _changed(live: LiveAudit, kind: str, why: str, **own: Any) -> Answer:
+    """Change the audit; say what was taken in, and what became of the verdict."""
+    from equipoise.ledger.commands import COMMANDS
+    from equipoise.report.sentences import about
+
+    make: Callable[..., Command] = COMMANDS[f"set_{kind}"]
+    before, reply = live.finding, live.do(make(**own, why=why))
+    answer = replied(reply)
+    if reply.state == kind.upper() and not reply.repeated:
+        taken = "; ".join(about(kind, own, live.settings))
+        answer = Answer(reply, f"{kind.replace('_', ' ')}: {taken}")
+    return and_verdict(live, answer, before)
 
 
 @command(live=acting_audit)
@@ -232,7 +256,8 @@ def resume(live: LiveAudit, why: str = WHY) -> Answer:
 @command(live=acting_audit)
 def approve(live: LiveAudit, proposal: int = PROPOSAL) -> Answer:
     """Carry out what somebody else proposed."""
-    return replied(live.approve(proposal))
+    before = live.finding
+    return and_verdict(live, replied(live.approve(proposal)), before)
 
 
 @command(live=acting_audit)

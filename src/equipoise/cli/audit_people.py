@@ -15,6 +15,7 @@ from equipoise.cli.options import acting_audit, command, option, pairs
 from equipoise.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from equipoise.finding import Finding
     from equipoise.ledger import LiveAudit
     from equipoise.ledger.commands import Reply
 
@@ -31,6 +32,7 @@ SAID = {  # of a person's state, and of why nothing is wanted
     "CORRECTED": "the outcome is corrected, the old one stays on record",
     "OVERDUE": "the outcome is overdue",
     "WITHDRAWN": "withdrawn, the outcome stays unknown",
+    "UNUSED": "withdrawn before: this outcome is not used",
     "WRITTEN_OFF": "written off, the outcome stays unknown",
     "approved": "nothing to do (approved: there is no denial to override)",
     "budget": "nothing to do (the budget is spent or held)",
@@ -53,6 +55,8 @@ def what_came(reply: Reply, command: object) -> str:
     """Return the key in ``SAID`` of what came of a command."""
     if reply.state == "RESERVED" and getattr(command, "decision", 0) == 1:
         return "AWAITED"
+    if reply.state == "WITHDRAWN" and hasattr(command, "outcome"):
+        return "UNUSED"
     return reply.why if reply.state == "SKIPPED" else reply.state
 
 
@@ -68,6 +72,18 @@ def replied(reply: Reply, command: object = None) -> Answer:
         why = f": {reply.why}" if reply.state in EXPLAINED else ""
         return Answer(reply, f"{said}{again}{why}")
     return Answer(reply, f"{reply.person}: {said}{again}")
+
+
+def and_verdict(live: LiveAudit, answer: Answer, before: Finding | None = None) -> Answer:
+    """Return an answer with the verdict of now, and that of ``before`` if it holds no more."""
+    now, said = live.finding, []
+    if before is not None and (now is None or now.verdict is not before.verdict):
+        said = [f"the verdict {before.verdict} is taken back"]
+    if now is not None or said:
+        said += [f"verdict: {now.verdict}" if now else "the audit goes on"]
+        see = f"see equipoise audit status {shlex.quote(live.row.name)}"
+        return replace(answer, words=f"{answer.words}\n{'; '.join([*said, see])}")
+    return answer
 
 
 def one_or_many(
@@ -117,10 +133,7 @@ def one_or_many(
         else:
             done = store(live, file, columns, make, results=results)
             answer = Answer(done, str(done), done.problem())
-        if verb == "tell" and (found := live.finding) is not None:
-            see = f"see equipoise audit status {shlex.quote(live.row.name)}"
-            return replace(answer, words=f"{answer.words}\nverdict: {found.verdict}; {see}")
-        return answer
+        return and_verdict(live, answer) if verb == "tell" else answer
 
     return carry_out
 
@@ -205,4 +218,5 @@ def correct(
     why: str = WHY,
 ) -> Answer:
     """Replace an outcome that was wrong; the old one stays in the ledger."""
-    return replied(live.correct(person, live.settings.values.bit("outcome", outcome), why))
+    before, right = live.finding, live.settings.values.bit("outcome", outcome)
+    return and_verdict(live, replied(live.correct(person, right, why)), before)

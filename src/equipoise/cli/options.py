@@ -28,6 +28,7 @@ def option(
     flags: str = "",
     envvar: str | None = None,
     shown: bool = True,
+    parser: Callable[[str], object] | None = None,
 ) -> Any:
     """Return an option with its default and help, under a heading; ``shown`` is the default's."""
     return typer.Option(
@@ -38,6 +39,7 @@ def option(
         metavar=metavar,
         envvar=envvar,
         show_default=shown,
+        parser=parser,
     )
 
 
@@ -188,6 +190,16 @@ def failing(
         if name not in list(Verdict):
             raise UnknownName("verdict in '--fail-on'", name, [*Verdict])
     return frozenset(Verdict(name) for name in names)
+
+
+def minor_units(text: object) -> int:
+    """Return an amount of money as the ledger keeps it, or say how to write it."""
+    if not str(text).isdecimal():
+        raise typer.BadParameter(
+            "it must be in whole minor units (cents; with --decimals 2 the number 50 is 0.50), at "
+            f"least 0; got {str(text)!r}"
+        )
+    return int(str(text))
 
 
 def pairs(flag: str, texts: Sequence[str] | None) -> dict[str, str]:

@@ -102,6 +102,48 @@ def test_an_approved_person_is_not_to_be_overridden(run: Run) -> None:
     assert run("ask all d1 White 0") == "d1: override this denial, and tell how it goes\n"
 
 
+def test_a_withdrawn_person_s_outcome_is_not_used(run: Run) -> None:
+    run("ask hmda w1 White 0")
+    assert run("withdraw hmda w1") == "w1: withdrawn, the outcome stays unknown\n"
+    assert run("tell hmda w1 bad") == "w1: withdrawn before: this outcome is not used\n"
+
+
+def test_what_was_taken_in_is_said(run: Run) -> None:
+    assert run("limits hmda --max-in-flight-of White=3 --why x") == "limits: 3 of White\n"
+    assert run("limits hmda --why x") == "limits: no limits\n"
+    assert run("budget hmda 70 --why x") == "budget: 70\n"
+    refused = run("budget hmda 0.5 --why x", 2)
+    assert "in whole minor units (cents; with --decimals 2 the number 50 is 0.50)" in refused
+    assert "'--label-cost': it must be in whole" in run("new b past.csv --label-cost 0.5", 2)
+
+
+def test_a_file_that_brings_a_verdict_says_so(run: Run) -> None:
+    assert run("random-accepts hmda --of White=300,300,1 --of Black=2,0,0 --why x") == (
+        "random accepts: White 300 good, 300 bad, 1 unknown; Black 2 good, 0 bad, 0 unknown\n"
+    )
+    missing = run("random-accepts hmda --of White=300,300,1 --why x", 2)
+    assert "of 'Black' must list everybody of the last file" in missing
+    assert "got 0, 0, 0: give every group's (--of), keep people" in missing
+    said = run("random-accepts hmda --of White=300,300,1 --of Black=300,30,0 --why x")
+    assert said.endswith("\nverdict: UNFAIR; see equipoise audit status hmda\n")
+
+
+def test_a_correction_that_undoes_the_verdict_says_so(run: Run) -> None:
+    asked = shlex.join([*READ, *ASKED, "--audit", "rs", "--option", "tau=1"])
+    run(f"new b past.csv {asked}")
+    for group in ("White", "Black"):
+        run(f"ask b {group} {group} 0")
+        said = run(f"tell b {group} good")
+    assert said.endswith("verdict: UNFAIR; see equipoise audit status b\n")
+    assert run("correct b Black bad --why reread") == (
+        "Black: the outcome is corrected, the old one stays on record\n"
+        "the verdict UNFAIR is taken back; the audit goes on; see equipoise audit status b\n"
+    )
+    status = run("status b")
+    assert "earlier     UNFAIR was reached before and taken back: the log" in status
+    assert "verdict     none any more" in status
+
+
 def test_nothing_to_do_is_said(run: Run) -> None:
     assert run("upgrade hmda --why new") == "nothing to upgrade\n"
     assert run("resume hmda --why 'by mistake'") == "nothing to resume\n"
