@@ -148,7 +148,7 @@ def test_the_keyboard_is_enough(served: Served, browser: Browser) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
     page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"
+    expect(page.locator("#main")).to_be_focused()
     context.close()
 
 
