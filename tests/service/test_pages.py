@@ -19,7 +19,9 @@ import openpyxl
 
 from equipoise.history import History
 from equipoise.ledger import LiveAudit
+from equipoise.ledger.commands import Correct
 from equipoise.ledger.proof import read_checkpoints
+from tests.conformance.ledgers import create, run
 from tests.service.attacking import form_key, log_in
 from tests.support.serving import ASK, PAST, Served
 
@@ -51,6 +53,20 @@ def test_a_proposal_needs_a_choice(served: Served) -> None:
     approved = browser.post(act, data={**form, "proposal": str(other), "choice": "approve"})
     assert approved.status_code == 303
     assert cap().json()["cap"] == 6000
+
+
+def test_a_verdict_that_a_correction_took_back_is_named(served: Served) -> None:
+    live = create(served.settings.ledger, "reread")
+    run(live, 600)
+    first = live.finding
+    assert first is not None
+    live.run(
+        Correct(row.person, 1 - row.outcome, "columns were swapped")
+        for row in live.people(states=("REVEALED",))
+        if row.group_name == "B" and row.decision == 0
+    )
+    page = log_in(served, "auditor").get("/audits/reread").text
+    assert f"{first.verdict} was reached before and taken back" in page
 
 
 def test_an_approver_sees_what_is_to_be_approved(served: Served) -> None:
