@@ -19,11 +19,11 @@ from equipoise.cli.options import (
     LEDGER,
     NAME,
     acting_audit,
+    cents,
     command,
     counts,
     failing,
     live_audit,
-    minor_units,
     numbers,
     option,
     pairs,
@@ -55,11 +55,11 @@ def new(
     read: Read,
     question: Question,
     audit: str = option("adaptive", f"{', '.join(LIVE)}."),
-    feature_cost: int = option(0, "Price of each request.", MONEY, "<int>", parser=minor_units),
+    feature_cost: int = option(0, "Price of each request.", MONEY, "<int>", parser=cents),
     label_cost: int = option(
-        1, "Price of an override that ends badly.", MONEY, "<int>", parser=minor_units
+        1, "Price of an override that ends badly.", MONEY, "<int>", parser=cents
     ),
-    budget: Whole = option(None, "Never spend more than this.", MONEY, "<int>", parser=minor_units),
+    budget: Whole = option(None, "Never spend more than this.", MONEY, "<int>", parser=cents),
     currency: str = option("", "As in EUR.", MONEY, shown=False),
     decimals: int = option(0, "2 if the minor unit is a cent.", MONEY),
     max_in_flight: Whole = option(None, "Overrides without outcome at once.", LIMITS),
@@ -78,7 +78,7 @@ def new(
     ),
     assist: bool = option(False, "Look at scores before asking: 'ask' takes --score and --price."),
     max_price: Whole = option(
-        None, "With --assist: the most that one label may cost.", MONEY, "<int>", parser=minor_units
+        None, "With --assist: the most that one label may cost.", MONEY, "<int>", parser=cents
     ),
     people_per_label: float | None = option(
         None, "With --assist: at most so many people are looked at per label [8]."
@@ -188,7 +188,7 @@ def budget(
     live: LiveAudit,
     why: str = WHY,
     amount: int | None = typer.Argument(
-        None, help="The new cap in minor units; none if left out.", parser=minor_units
+        None, help="The new cap in minor units; none if left out.", parser=cents
     ),
 ) -> Answer:
     """Change the cap: up freely, down to what is spent or held."""

@@ -192,7 +192,7 @@ def failing(
     return frozenset(Verdict(name) for name in names)
 
 
-def minor_units(text: object) -> int:
+def cents(text: object) -> int:
     """Return an amount of money as the ledger keeps it, or say how to write it."""
     if not str(text).isdecimal():
         raise typer.BadParameter(
