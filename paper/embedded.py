@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from equipoise.audits.exp import ExpAudit
+from equipoise.audits.exp_audit import ExpAudit
 from equipoise.mixture import Gaussian, HalfSpace
 from equipoise.mixture.model import MixtureModel, PastFeatures
 from equipoise.question import Costs, Question

@@ -17,8 +17,8 @@ from tests.support.tables import table
 from tools.adult_cells import FEATURES
 
 import equipoise as eq
-from equipoise.assist import Assist
 from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.audits.scores import Assist
 from equipoise.simulation.drive import Denied, in_blocks
 from equipoise.worlds import TableWorld
 from study._pages import write_section

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from equipoise.assist import Assist
+from equipoise.audits.scores import Assist
 from study._looking import Case, pairs, synthetic
 from study._pages import COSTS
 from study._resumed import add_options as add_run_options

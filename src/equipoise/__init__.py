@@ -15,11 +15,12 @@ from equipoise.audits.catalogue import AUDITS as _AUDITS
 
 if TYPE_CHECKING:
     from equipoise import bounds as bounds, errors as errors, mixture as mixture, worlds as worlds
-    from equipoise.assist import Assist as Assist
     from equipoise.assume import Assume as Assume
     from equipoise.audits.adaptive import AdaptiveAudit as AdaptiveAudit
-    from equipoise.audits.exp import ExpAudit as ExpAudit
-    from equipoise.audits.tau_audits import BaselineAudit as BaselineAudit, RSAudit as RSAudit
+    from equipoise.audits.baseline import BaselineAudit as BaselineAudit
+    from equipoise.audits.exp_audit import ExpAudit as ExpAudit
+    from equipoise.audits.rs_audit import RSAudit as RSAudit
+    from equipoise.audits.scores import Assist as Assist
     from equipoise.bounds import lower_bound as lower_bound
     from equipoise.comparison import Compare as Compare
     from equipoise.errors import EquipoiseError as EquipoiseError
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     from equipoise.worlds import data as data
 
 _NAMES = {
-    "assist": "Assist",
     "assume": "Assume",
+    "audits.scores": "Assist",
     "bounds": "lower_bound",
     "comparison": "Compare",
     "errors": "EquipoiseError",

@@ -9,8 +9,9 @@ import numpy as np
 
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit
-from equipoise.audits.exp import ExpAudit
-from equipoise.audits.tau_audits import BaselineAudit, RSAudit
+from equipoise.audits.baseline import BaselineAudit
+from equipoise.audits.exp_audit import ExpAudit
+from equipoise.audits.rs_audit import RSAudit
 from equipoise.history.past import Past
 from equipoise.mixture import Gaussian, HalfSpace, MixtureModel
 from equipoise.question import Costs, Question

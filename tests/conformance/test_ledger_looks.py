@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from equipoise import Costs, LiveAudit, Question, Want
-from equipoise.assist import Assist
+from equipoise.audits.scores import Assist
 from equipoise.errors import InvalidInput, LedgerError
 from equipoise.ledger.state import AuditState, replay
 from equipoise.ledger.verify import Broken, canonical, digest, verify

@@ -13,7 +13,7 @@ import httpx
 import numpy as np
 import pytest
 
-from equipoise.assist import Assist
+from equipoise.audits.scores import Assist
 from equipoise.cells import Cells
 from equipoise.client import AccessDenied, RemoteAudit
 from equipoise.comparison import Compare

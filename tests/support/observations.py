@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.assist import ScoreRecords
+from equipoise.audits.scores import ScoreRecords
 from equipoise.evidence.observation import Ends, Sizing, resized
 
 

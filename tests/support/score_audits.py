@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import equipoise as eq
-from equipoise.assist import Assist
 from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.audits.scores import Assist
 from equipoise.question import Ticket, Want
 from equipoise.worlds import CellWorld
 

@@ -13,7 +13,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from equipoise.assist import Assist
+from equipoise.audits.scores import Assist
 from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit
 from equipoise.ledger.database import Connection, connect, driver_errors

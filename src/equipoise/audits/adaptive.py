@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from equipoise._arrays import Array, Ints
-from equipoise.assist import Assist, ScoreRecords, ScoreSampler
 from equipoise.audits.base import Accepts, Audit, Corrected, Step
-from equipoise.audits.basis import Basis
+from equipoise.audits.design import AuditDesign
+from equipoise.audits.scores import Assist, ScoreRecords, ScoreSampler
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
 from equipoise.evidence.evidence import PENDING, UNKNOWN, Evidence
 from equipoise.evidence.observation import LABEL, Sizing
@@ -63,31 +63,31 @@ class AdaptiveAudit(Audit):
         assist: Assist | None = None,
     ) -> None:
         super().__init__(history, question, costs, budget=budget)
-        self._basis = Basis(history, question)
-        self.groups = self._basis.groups
+        self._design = AuditDesign(history, question)
+        self.groups = self._design.groups
         """The groups in the order that the evidence knows them by: that of their past counts."""
         self._index = {group: i for i, group in enumerate(self.groups)}
         self._numbers: dict[int, int] = {}  # the evidence's number of each request, by ticket
         self.assist = assist
         self._samplers: list[ScoreSampler] = []  # of each group, with assist
-        prices = self._basis.prices(costs)
+        prices = self._design.prices(costs)
         if assist is not None:
             require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
             assist.require_label_cost(float(prices[1].max()))
             self._samplers = [ScoreSampler(assist, feature) for feature in prices[0].tolist()]
             self._seed = secrets.randbits(128) if assist.seed is None else assist.seed
-        self._accepts = self._basis.accepts
+        self._accepts = self._design.accepts
         self._late = False  # whether answers came since the finding was made
         self.evidence: Evidence | None = None
         """What the labels so far have refuted; None where no label is needed."""
         # With an exact past labels decide in the end, unless outcomes of the approved are unknown.
         self._next_recheck = np.inf if history.exact and not self.cells.unknown else 20.0
-        free = free_verdict(Given(history), question, self._basis.budget)
+        free = free_verdict(Given(history), question, self._design.budget)
         if free is not Verdict.INCONCLUSIVE:
             self._finding = self._report(
                 free, "the past data alone decide, whatever the denied would have done"
             )
-        elif not self._basis.reachable.any():
+        elif not self._design.reachable.any():
             self._finding = self._report(
                 Verdict.INCONCLUSIVE,
                 f"{question.metric.replace('_', ' ')} does not depend on what the denied would "
@@ -95,9 +95,9 @@ class AdaptiveAudit(Audit):
                 missing=("more past rows",),
             )
         else:
-            wrong, sizer = self._basis.wrong_answers(), self._sizings if self._samplers else None
-            self.evidence = Evidence(wrong, prices, self._basis.reachable, sizer)
-            self.evidence.set_random_accepts(self._basis.counts_of(self._accepts))
+            wrong, sizer = self._design.wrong_answers(), self._sizings if self._samplers else None
+            self.evidence = Evidence(wrong, prices, self._design.reachable, sizer)
+            self.evidence.set_random_accepts(self._design.counts_of(self._accepts))
             self._weigh()
 
     @property
@@ -199,7 +199,7 @@ class AdaptiveAudit(Audit):
         if not dry_run:
             self._accepts = now
             if self.evidence is not None:
-                self.evidence.set_random_accepts(self._basis.counts_of(now))
+                self.evidence.set_random_accepts(self._design.counts_of(now))
                 self._finding = None
                 self._weigh()
         return now
@@ -253,7 +253,7 @@ class AdaptiveAudit(Audit):
             if not np.isnan(prices).all():
                 self.assist.require_price(float(np.nanmin(prices)))
                 self.assist.require_price(float(np.nanmax(prices)))
-            labels = self._basis.prices(self.costs)[1][groups]
+            labels = self._design.prices(self.costs)[1][groups]
             prices, ends = np.where(np.isnan(prices), labels, prices), np.zeros((count, 2))
             numbers, extra = evidence.requests + np.arange(count), prices - labels
             for index, sampler in enumerate(self._samplers):
@@ -386,7 +386,7 @@ class AdaptiveAudit(Audit):
             self._finding = self._decided(evidence.verdict)
         elif evidence.told.sum() >= self._next_recheck:
             self._next_recheck = RECHECK * evidence.told.sum()
-            low, high = np.array([(r.lower, r.upper) for r in self._basis.r(evidence).values()]).T
+            low, high = np.array([(r.lower, r.upper) for r in self._design.r(evidence).values()]).T
             if evidence.undecidable(low, high):
                 few = "of too few approved people the outcome is known"
                 why = few if self.cells.unknown else "the past data are too few"
@@ -421,7 +421,7 @@ class AdaptiveAudit(Audit):
     # -- the finding ----------------------------------------------------------------------------
 
     def _conclude(self, why: str) -> Finding:
-        missing = self._basis.what_is_missing(self._evidence(), len(self._open))
+        missing = self._design.what_is_missing(self._evidence(), len(self._open))
         return self._report(Verdict.INCONCLUSIVE, why, missing)
 
     def _decided(self, verdict: Verdict) -> Finding:
@@ -431,5 +431,5 @@ class AdaptiveAudit(Audit):
         return self._report(verdict, f"every population with a {noun} {size} is refuted")
 
     def _report(self, verdict: Verdict, reason: str, missing: tuple[str, ...] = ()) -> Finding:
-        finding = self._basis.finding(self.evidence, verdict, reason, missing)
+        finding = self._design.finding(self.evidence, verdict, reason, missing)
         return replace(finding, cost=self.cost, labels=self.labels, score_only=self.features)

@@ -20,7 +20,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.assist import Assist, require_seen
+from equipoise.audits.scores import Assist, require_seen
 from equipoise.errors import (
     InvalidInput,
     ProtocolError,
@@ -111,7 +111,7 @@ class Audit(ABC):
 
     Examples
     --------
-    >>> from equipoise.audits.tau_audits import RSAudit
+    >>> from equipoise.audits.rs_audit import RSAudit
     >>> from equipoise.worlds import CellWorld
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
     >>> audit = RSAudit(world.past(), Question(), Costs(), tau=5, budget=1.0)

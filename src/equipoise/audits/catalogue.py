@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 AUDITS = {
     "adaptive": "equipoise.audits.adaptive:AdaptiveAudit",
-    "baseline": "equipoise.audits.tau_audits:BaselineAudit",
-    "exp": "equipoise.audits.exp:ExpAudit",
-    "rs": "equipoise.audits.tau_audits:RSAudit",
+    "baseline": "equipoise.audits.baseline:BaselineAudit",
+    "exp": "equipoise.audits.exp_audit:ExpAudit",
+    "rs": "equipoise.audits.rs_audit:RSAudit",
 }
 
 

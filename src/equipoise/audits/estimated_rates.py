@@ -1,7 +1,7 @@
 """The paper's estimates of ``P[f=1 | Y=y, A=a]``: the threshold tau, what it buys, and the verdict.
 
 Baseline, RS-Audit and Exp-Audit estimate these rates as ratios of counts up to the tau-th success
-and compare them (:mod:`equipoise.audits.tau_audits`, :mod:`equipoise.audits.exp`).
+and compare them (:mod:`equipoise.audits.tau_audit`, :mod:`equipoise.audits.exp_audit`).
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def _say_if_free(history: History, question: Question) -> str:
 
 
 def _with_assist(options: dict[str, Any], assist: bool, looking: dict[str, Any]) -> dict[str, Any]:
-    from equipoise.assist import Assist
+    from equipoise.audits.scores import Assist
 
     said = {name: value for name, value in looking.items() if value is not None}
     if said and not assist:

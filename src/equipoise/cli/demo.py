@@ -33,7 +33,7 @@ def demo() -> Answer:
 
 def _live_through(progress: Progress) -> Answer:
     from equipoise.audits.adaptive import AdaptiveAudit
-    from equipoise.audits.tau_audits import RSAudit
+    from equipoise.audits.rs_audit import RSAudit
     from equipoise.bounds import lower_bound
     from equipoise.cli.plan import cases_told
     from equipoise.cli.simulate import runs_told

@@ -24,7 +24,7 @@ import numpy as np
 
 from equipoise._arrays import Array
 from equipoise._json import JsonValue
-from equipoise.audits.tau_audits import share_evidence
+from equipoise.evidence.stream_shares import share_evidence
 from equipoise.history.past import Past
 from equipoise.rates import clopper_pearson
 

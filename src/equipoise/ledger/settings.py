@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from equipoise._json import plain
-from equipoise.assist import Assist
 from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import audit_class, check_options
+from equipoise.audits.scores import Assist
 from equipoise.cells import Cells
 from equipoise.display import money
 from equipoise.errors import InvalidInput, UnknownName, require_kind

@@ -15,7 +15,7 @@ from typing import Any
 
 from equipoise._json import plain
 from equipoise._version import __version__
-from equipoise.assist import require_seen
+from equipoise.audits.scores import require_seen
 from equipoise.errors import (
     Conflict,
     EquipoiseError,

@@ -5,7 +5,7 @@ its cost at cases that a reader can judge: the denied succeed so many times as o
 of their group, or the gap lies just beside the grey zone, where audits are most expensive.
 
 An audit costs a measured multiple (``python -m study forecast``) of what its verdict takes if every
-label tells as much as the mean (:class:`~equipoise.audits.basis.LabelWork`), and of its pilot.
+label tells as much as the mean (:class:`~equipoise.audits.label_work.LabelWork`), and of its pilot.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from equipoise._arrays import Array
 from equipoise._json import JsonValue
-from equipoise.audits.basis import LabelWork
+from equipoise.audits.label_work import LabelWork
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import UnknownName, require_in_unit, require_kind
 from equipoise.evidence.evidence import PILOT

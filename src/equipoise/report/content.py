@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from equipoise._json import JsonValue
 from equipoise._version import __version__
-from equipoise.assist import Assist
+from equipoise.audits.scores import Assist
 from equipoise.bounds import Price
 from equipoise.cells import Cells
 from equipoise.errors import require_kind

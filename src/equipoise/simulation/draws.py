@@ -27,8 +27,8 @@ from equipoise.audits.estimated_rates import (
     paper_epsilon,
     rate_intervals,
 )
-from equipoise.audits.exp import ExpAudit
-from equipoise.audits.tau_audits import TauAudit
+from equipoise.audits.exp_audit import ExpAudit
+from equipoise.audits.tau_audit import TauAudit
 from equipoise.bounds.theorems import shares_of_outcomes
 from equipoise.history.past import Past, counts_until, draw_rows_until
 from equipoise.mixture.rules import sobol

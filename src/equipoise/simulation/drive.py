@@ -48,7 +48,7 @@ def run(
 
     Examples
     --------
-    >>> from equipoise.audits.tau_audits import RSAudit
+    >>> from equipoise.audits.rs_audit import RSAudit
     >>> from equipoise.question import Costs, Question
     >>> from equipoise.worlds import CellWorld
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})

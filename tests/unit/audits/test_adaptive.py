@@ -183,7 +183,7 @@ def test_bounds_and_evidence_work_at_the_levels_of_the_budget(exact: bool) -> No
     assert audit.evidence is not None
     wrong = audit.evidence._wrong
     assert (wrong.level_fair, wrong.level_unfair) == (budget.evidence_fair, budget.evidence_unfair)
-    assert audit._basis.bands == bands_from_past(past, question.metric, budget.past_intervals)
+    assert audit._design.bands == bands_from_past(past, question.metric, budget.past_intervals)
     expected = bands_from_past(past, question.metric, budget.past_fair)
     at = audit.groups.index("A")
     assert [bands[at] for bands in wrong.against_unfair] == [

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import nbinom
 
+from equipoise.audits.approval_shares import ApprovalShares
+from equipoise.audits.baseline import BaselineAudit
 from equipoise.audits.estimated_rates import (
     can_answer,
     compare_rates,
@@ -16,7 +18,8 @@ from equipoise.audits.estimated_rates import (
     paper_tau,
     rate_intervals,
 )
-from equipoise.audits.tau_audits import ApprovalShares, BaselineAudit, Online, RSAudit, TauAudit
+from equipoise.audits.rs_audit import RSAudit
+from equipoise.audits.tau_audit import Online, TauAudit
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import Compare, compared
 from equipoise.errors import InvalidInput

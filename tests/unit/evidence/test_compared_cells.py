@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from equipoise.audits.basis import Basis
+from equipoise.audits.design import AuditDesign
 from equipoise.comparison import Compare
 from equipoise.evidence import NullCells, WrongAnswers
 from equipoise.evidence.null_cells import fair_covers, unfair_covers
@@ -29,8 +29,8 @@ def setting(
     gamma = 0.4 if compare.by == "ratio" else 0.2  # few points are FAIR by two ratios
     question = Question(metric, gamma, 0.1, compare=compare)
     past = world.past(size, seed)
-    basis = Basis(past, question)
-    return world, question, basis.groups, basis.wrong_answers()
+    design = AuditDesign(past, question)
+    return world, question, design.groups, design.wrong_answers()
 
 
 def cells_with(cover: NullCells, points: Array) -> NDArray[np.bool_]:
@@ -91,8 +91,11 @@ def test_a_set_is_no_larger_than_the_question_asks() -> None:
         "above": Compare(against="A", direction="above"),
     }.items():
         question = Question("equal_opportunity", 0.05, 0.05, compare=compare)
-        basis = Basis(world.past(), question)
-        wrong, point = basis.wrong_answers(), np.array([[world.r[group] for group in basis.groups]])
+        design = AuditDesign(world.past(), question)
+        wrong, point = (
+            design.wrong_answers(),
+            np.array([[world.r[group] for group in design.groups]]),
+        )
         (unfair,) = unfair_covers(wrong)
         held[name] = bool(cells_with(unfair, point).any())
         assert all(cells_with(cover, point).any() for cover in fair_covers(wrong)) != held[name]
@@ -105,7 +108,7 @@ def test_a_reference_and_one_other_are_compared_as_a_pair() -> None:
     covers = []
     for compare in (Compare(), Compare(against="B")):
         question = Question("equalized_odds", compare=compare)
-        wrong = Basis(world.past(), question).wrong_answers()
+        wrong = AuditDesign(world.past(), question).wrong_answers()
         covers.append((*unfair_covers(wrong), *fair_covers(wrong)))
     for one, other in zip(*covers, strict=True):
         assert np.array_equal(one.low, other.low)
@@ -123,13 +126,13 @@ def test_a_group_without_denied_people_is_compared_up_to_the_boundary(
         known, other = rng.dirichlet([1, 1]), rng.dirichlet([3, 3, 2])
         world = CellWorld.from_shares({"A": (*known, 0.0, 0.0), "B": (*other, 0.5)})
         question = Question(metric, 0.3, 0.1, compare=compare)
-        basis = Basis(world.past(), question)
+        design = AuditDesign(world.past(), question)
         points = [
-            [r[group] for group in basis.groups]
+            [r[group] for group in design.groups]
             for x in np.linspace(0.0005, 0.9995, 1000).tolist()
             if CellWorld(world.cells, r := {"A": 0.0, "B": x}).gap(metric, compare) <= 0.3
         ]
         tried += len(points)
-        for cover in fair_covers(basis.wrong_answers()) if points else ():
+        for cover in fair_covers(design.wrong_answers()) if points else ():
             assert cells_with(cover, np.array(points)).any(axis=1).all()
     assert tried > 100

@@ -74,7 +74,7 @@ def test_unknown_outcomes_do_not_hide_a_drift_that_is_certain() -> None:
 
 
 def test_the_worst_completion_is_the_worst(monkeypatch: pytest.MonkeyPatch) -> None:
-    from equipoise.audits.tau_audits import share_evidence
+    from equipoise.evidence.stream_shares import share_evidence
     from equipoise.ledger.drift import _nearest
 
     low, high, n = 0.75, 0.85, 60

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise._arrays import Array
-from equipoise.audits.exp import ExpAudit
+from equipoise.audits.exp_audit import ExpAudit
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.past import Past
 from equipoise.mixture import Gaussian, MixtureModel, PastFeatures

@@ -8,7 +8,7 @@ import pytest
 from joblib._parallel_backends import ThreadingBackend
 
 from equipoise.audits.base import Audit
-from equipoise.audits.tau_audits import RSAudit
+from equipoise.audits.rs_audit import RSAudit
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.history.past import counts_until
 from equipoise.question import Costs, Question, Want

@@ -12,8 +12,9 @@ import pytest
 from paper.theorems import lower_bound_pair
 from scipy import stats
 
+from equipoise.audits.baseline import BaselineAudit
 from equipoise.audits.estimated_rates import paper_tau
-from equipoise.audits.tau_audits import BaselineAudit, RSAudit
+from equipoise.audits.rs_audit import RSAudit
 from equipoise.bounds import Price, expectation
 from equipoise.bounds.theorems import per_arrival, shares_of_outcomes
 from equipoise.question import Costs, Question

@@ -1,22 +1,16 @@
-"""What past data and question fix before the first label, and what labels add to it.
-
-:class:`Basis` has the wrong answers that an adaptive audit must refute, and turns its evidence into
-a finding. :class:`LabelWork` says how many labels refuting them takes, and at which cost.
-"""
+"""What past data and question fix before the first label, and the finding that labels add to it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 
-from equipoise._arrays import Array, Flags, Ints
-from equipoise.evidence import null_cells
-from equipoise.evidence.allocation import FLOOR, information, mean_costs, refute_all
-from equipoise.evidence.evidence import PILOT, Evidence
-from equipoise.evidence.null_cells import NullCells, WrongAnswers, fair_covers, unfair_covers
+from equipoise._arrays import Array, Flags
+from equipoise.evidence.evidence import Evidence
+from equipoise.evidence.null_cells import WrongAnswers
 from equipoise.finding import Finding, Interval, gap_interval, separation
 from equipoise.free_check import (
     assumptions_of,
@@ -33,12 +27,10 @@ from equipoise.rates import RATES, Bands
 
 ASSUMES_STREAM = "denied people of a group arrive like any others of it, whatever their outcome"
 TOO_FEW = 10  # labels of a group below which the number still needed is not forecast
-NEAR = 300  # cells of a cover that count for its work, those with the least information
-SOME = 12  # … and so many of every pair of groups
 
 
 @dataclass(frozen=True)
-class Basis:
+class AuditDesign:
     """What past data and question fix before the first label, and how a finding follows from it.
 
     No label changes any of it: where labels matter, the evidence is an argument.
@@ -200,89 +192,3 @@ class Basis:
             return (lacks, *strata)
         waiting = f"{pending:,} outcomes that are still pending; ranges hold however they turn out"
         return (lacks, *strata, waiting)
-
-
-@dataclass(frozen=True)
-class Work:
-    """What a verdict costs if every label tells what it tells on average, and labels per group."""
-
-    cost: float
-    labels: Array
-
-
-class LabelWork:
-    """The labels that a verdict takes, at the best allocation, if each tells as much as the mean.
-
-    Both wrong answers are cut into the adaptive audit's own null cells, from the bands of the past.
-    Bets against a cell are fixed, so for a given r it is known how fast each grows, and hence what
-    it costs to refute the slowest cell: the work. The forecasts of a plan are multiples of the
-    work, and Exp-Audit compares it with the price of features.
-
-    Examples
-    --------
-    >>> from equipoise.worlds import CellWorld
-    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
-    >>> work = LabelWork(world.past(), Question(epsilon=0.4), Costs())
-    >>> work.of(Verdict.FAIR, world.r).cost < work.of(Verdict.UNFAIR, world.r).cost
-    True
-    """
-
-    def __init__(self, past: Past, question: Question, costs: Costs) -> None:
-        basis = Basis(past, question)
-        self.groups, self.reachable = basis.groups, basis.reachable
-        self._start, self._prices = basis.counts_of(basis.accepts), basis.prices(costs)
-        wrong = basis.wrong_answers()
-        fair, unfair = (unfair_covers, wrong.level_fair), (fair_covers, wrong.level_unfair)
-        self._to_refute = {Verdict.FAIR: fair, Verdict.UNFAIR: unfair}
-        self._covers = cache(lambda make: make(wrong))
-
-    def pilot(self, r: Mapping[str, float]) -> float:
-        """Return what the first labels of each group cost, with which every audit begins."""
-        return PILOT * float(mean_costs(self._prices, self._rates(r))[self.reachable].sum())
-
-    def of(self, verdict: Verdict, r: Mapping[str, float]) -> Work:
-        """Return what a verdict takes, FAIR or UNFAIR."""
-        make, level = self._to_refute[verdict]
-        covers = self._covers(make)
-        bar = float(np.log(len(covers) / level))
-        every = [self._refute(cover, self._rates(r), bar) for cover in covers]
-        return min(every, key=lambda one: one.cost)
-
-    def _rates(self, r: Mapping[str, float]) -> Array:
-        """Return every group's r, inside (0, 1)."""
-        return np.clip([r[group] for group in self.groups], 1e-6, 1.0 - 1e-6)
-
-    def _refute(self, cover: NullCells, r: Array, bar: float) -> Work:
-        prices, nothing = mean_costs(self._prices, r), np.zeros(len(r))
-        info = information(cover.low, cover.high, r, nothing > 0.0) * self.reachable
-        cells = _slowest(cover, info @ (1.0 / prices))
-        if not len(cells):
-            return Work(0.0, nothing)
-        start = cover.log_wealth(self._start, cells)
-        missing = bar - np.log(np.maximum(null_cells.evidence(start), 1e-300))
-        if missing.max() <= 0.0:
-            return Work(0.0, nothing)
-        budget, _ = refute_all(info[cells], np.maximum(missing, 0.0), prices)
-        shares, even = budget / prices * self.reachable, FLOOR * self.reachable
-        shares = (1.0 - FLOOR) * shares / shares.sum() + even / self.reachable.sum()
-        label = np.stack([shares * (1.0 - r), shares * r, nothing], axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):  # some bets have no stake
-            growth = cover.log_wealth(label, cells) - cover.log_stake[cells]
-            needed = np.where(growth > 1e-12, np.maximum(bar - start, 0.0) / growth, np.inf)
-        number = float(np.where(missing > 0.0, needed.min(axis=1), 0.0).max())
-        if not np.isfinite(number):
-            return Work(np.inf, nothing)
-        return Work(number * float(shares @ prices), number * shares)
-
-
-def _slowest(cover: NullCells, gain: Array) -> Ints:
-    """Return the cells about which labels tell least, some of every pair of groups."""
-    order = np.argsort(gain, kind="stable")
-    a, b = cover.groups
-    if a.shape[1] > 1:  # boxes of all groups
-        return order[:NEAR]
-    pair = (a * cover.low.shape[1] + b)[order, 0]
-    by_pair = np.argsort(pair, kind="stable")
-    place = np.empty_like(order)
-    place[by_pair] = np.arange(len(pair)) - np.searchsorted(pair[by_pair], pair[by_pair])
-    return order[(place < SOME) | (np.arange(len(order)) < NEAR)]

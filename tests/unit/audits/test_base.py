@@ -7,7 +7,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.audits.base import Audit
-from equipoise.audits.exp import ExpAudit
+from equipoise.audits.exp_audit import ExpAudit
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.ledger import LiveAudit

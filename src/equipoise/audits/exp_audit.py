@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from equipoise.audits.adaptive import AdaptiveAudit
+from equipoise.audits.approval_shares import FAIR_SAMPLE, ApprovalShares
 from equipoise.audits.base import Audit, Features, Step
-from equipoise.audits.basis import LabelWork
 from equipoise.audits.estimated_rates import (
     arrivals_in_turn,
     checked_tau,
@@ -21,7 +21,9 @@ from equipoise.audits.estimated_rates import (
     paper_tau,
     rows_missing,
 )
-from equipoise.audits.tau_audits import FAIR_SAMPLE, ApprovalShares, Online, RSAudit
+from equipoise.audits.label_work import LabelWork
+from equipoise.audits.rs_audit import RSAudit
+from equipoise.audits.tau_audit import Online
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
 from equipoise.finding import Finding
 from equipoise.history.past import Past

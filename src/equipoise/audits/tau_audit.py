@@ -15,7 +15,6 @@ The people counted must be a fair sample: approved and denied as they come. That
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,7 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from equipoise._arrays import Array
+from equipoise.audits.approval_shares import FAIR_SAMPLE, ApprovalShares
 from equipoise.audits.base import Audit, Step
 from equipoise.audits.estimated_rates import (
     RATE_OF_OUTCOME,
@@ -40,11 +39,7 @@ from equipoise.audits.estimated_rates import (
 from equipoise.errors import few_of, require_kind
 from equipoise.finding import Finding
 from equipoise.history.past import Goal, Past
-from equipoise.levels import approval_level
 from equipoise.question import Costs, Question, Verdict, Want
-from equipoise.rates import clopper_pearson
-
-FAIR_SAMPLE = "everybody as they come, approved and denied; then past and present of one population"
 
 
 class TauAudit(Audit):
@@ -196,53 +191,6 @@ class TauAudit(Audit):
         return tuple(lines)
 
 
-class BaselineAudit(TauAudit):
-    """Label everybody until tau people of group a with outcome y have arrived, for each (y, a).
-
-    The phases follow one another, each with a fresh start, unless ``reuse_labels`` lets one
-    stream serve all of them. UNFAIR if the largest estimated difference is above
-    ``gamma + epsilon/2``, else FAIR. (Algorithm 3 as printed leaves out gamma.)
-
-    Examples
-    --------
-    >>> from equipoise.question import Costs, Question
-    >>> from equipoise.worlds import CellWorld
-    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
-    >>> audit = BaselineAudit(world.past(), Question(), Costs(), tau=2)
-    >>> for person in world.draw(100):
-    ...     ticket = audit.ask(person.group, person.decision)
-    ...     if audit.finding is None:
-    ...         audit.tell(ticket, person.outcome)
-    >>> audit.finding.verdict
-    <Verdict.UNFAIR: 'UNFAIR'>
-    """
-
-    name: ClassVar[str] = "baseline"
-    within_group: ClassVar[bool] = False
-
-
-class RSAudit(TauAudit):
-    """Label everybody of group a until tau with outcome y have arrived, for each (y, a).
-
-    Groups are seen without cost, so the people of other groups are passed over (rejection
-    sampling). A group's phases depend on nobody else and the groups run side by side. UNFAIR if
-    the largest estimated difference is above ``gamma + epsilon/2``, else FAIR.
-    ``reuse_labels`` lets one stream of a group serve both outcomes.
-
-    Examples
-    --------
-    >>> from equipoise.question import Costs, Question
-    >>> from equipoise.worlds import CellWorld
-    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
-    >>> audit = RSAudit(world.past(), Question(), Costs())
-    >>> print(audit.ask(group="B", decision=0), audit.tau)
-    #0 B: label 1329022
-    """
-
-    name: ClassVar[str] = "rs"
-    within_group: ClassVar[bool] = True
-
-
 class Online:
     """The subroutine Online(tau, y, a) for a list of phases that one stream of people serves.
 
@@ -278,56 +226,3 @@ class Online:
         self.people = 0
         self.seen: Counter[Goal] = Counter()
         self._open = set(self.phases[0]) if self.phases else set()
-
-
-class ApprovalShares:
-    """Whether the people counted are approved as often as past ones were: a test at any time.
-
-    Per group the share of approvals lies in the past's Clopper-Pearson interval, else
-    :func:`share_evidence` grows. Someone who shows denied people only is found out after some
-    thirty of them, before money is spent on a wrong answer.
-    """
-
-    def __init__(self, past: Past) -> None:
-        level = approval_level(len(past.cells))
-        self._bar = -math.log(level)
-        of_past = None if past.exact else level
-        self._limits = {
-            group: clopper_pearson(cells.approved, cells.total, of_past)
-            for group, cells in past.cells.items()
-        }
-        self._seen = {group: [0, 0] for group in past.cells}
-
-    def see(self, group: str, decision: int) -> str | None:
-        """Count somebody; return what is wrong, None if nothing is or it is not looked at now.
-
-        A group is looked at whenever its count is a power of two.
-        """
-        self._seen[group][decision] += 1
-        n = sum(self._seen[group])
-        return self.contradiction(group) if n & (n - 1) == 0 else None
-
-    def contradiction(self, *groups: str) -> str | None:
-        """Say what is wrong by now in one of these groups (or of all), None if nothing is."""
-        for group in groups or self._seen:
-            (denied, k), (low, high) = self._seen[group], self._limits[group]
-            if share_evidence(np.float64(k), np.float64(k + denied), low, high) >= self._bar:
-                return (
-                    f"{k:,} of {k + denied:,} people counted of group {group!r} were approved, and "
-                    f"of past ones {low:.3g} to {high:.3g}: the people shown are not a fair sample"
-                )
-        return None
-
-
-def share_evidence(k: Array | np.float64, n: Array | np.float64, low: float, high: float) -> Array:
-    """Return the log evidence, k of n people being counted, that a share is outside [low, high].
-
-    It is the log of ``B(k + 1/2, n - k + 1/2) / B(1/2, 1/2) / (a^k (1-a)^(n-k))``, a martingale
-    where ``a`` is the share, at the ``a`` of the range that is nearest to k/n.
-    """
-    from scipy.special import betaln, xlog1py, xlogy
-
-    with np.errstate(invalid="ignore", divide="ignore"):
-        a = np.clip(np.where(n > 0, k / np.maximum(n, 1.0), low), low, high)
-        null = xlogy(k, a) + xlog1py(n - k, -a)
-    return np.asarray(betaln(k + 0.5, n - k + 0.5) - betaln(0.5, 0.5) - null)

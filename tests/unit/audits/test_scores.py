@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from equipoise.assist import Assist
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Step
-from equipoise.audits.tau_audits import RSAudit
+from equipoise.audits.rs_audit import RSAudit
+from equipoise.audits.scores import Assist
 from equipoise.errors import InvalidInput, ProtocolError
 from equipoise.question import Costs, Question, Ticket, Want
 from equipoise.simulation import run, simulate

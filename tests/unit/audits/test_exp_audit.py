@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from equipoise.audits.exp import ExpAudit
+from equipoise.audits.exp_audit import ExpAudit
 from equipoise.bounds import expectation
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.finding import Finding
