@@ -33,11 +33,10 @@ from equipoise.planning.forecasts import (
     Constants,
     Forecaster,
     Parts,
-    Scenario,
     median_of,
-    scenarios,
 )
-from equipoise.planning.make_plan import run_trial
+from equipoise.planning.scenarios import Scenario, scenarios
+from equipoise.planning.trial_runs import run_trial
 from equipoise.question import Verdict
 from equipoise.worlds import CellWorld
 

@@ -230,7 +230,7 @@ def random_accepts(
 def _changed(live: LiveAudit, kind: str, why: str, **own: Any) -> Answer:
     """Change the audit; say what was taken in, and what became of the verdict."""
     from equipoise.ledger.commands import COMMANDS
-    from equipoise.report.sentences import about
+    from equipoise.report.event_log import about
 
     make: Callable[..., Command] = COMMANDS[f"set_{kind}"]
     before, reply = live.finding, live.do(make(**own, why=why))
@@ -305,7 +305,7 @@ def status(live: LiveAudit, fail_on: frozenset[Verdict]) -> Answer:
 @command(live=live_audit)
 def log(live: LiveAudit, last: int = option(20, "How many events.")) -> Answer:
     """Show what happened, and who did it."""
-    from equipoise.report.sentences import log_rows
+    from equipoise.report.event_log import log_rows
 
     events = list(live.events(after=max(0, live.checkpoint().seq - last)))
     return Answer(events, [Table(log_rows(events, live.settings))])

@@ -46,7 +46,7 @@ def plan(
     """
     history = read()
     from equipoise.planning import plan as make_plan
-    from equipoise.planning.make_plan import say_how_long
+    from equipoise.planning.trial_runs import say_how_long
 
     rates = denied_rates(denied_rate)
     if trial_runs > 0:

@@ -1,6 +1,7 @@
 """Planning: what an audit would cost on this history, before anything is paid."""
 
-from equipoise.planning.forecasts import Forecast, Scenario, forecast
+from equipoise.planning.forecasts import Forecast, forecast
 from equipoise.planning.make_plan import OtherAudit, Plan, plan
+from equipoise.planning.scenarios import Scenario
 
 __all__ = ["Forecast", "OtherAudit", "Plan", "Scenario", "forecast", "plan"]

@@ -20,8 +20,8 @@ from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.settings import Settings
 from equipoise.ledger.state import EvidencePoint
 from equipoise.planning import Forecast, Plan, plan
-from equipoise.planning.forecasts import as_seen
 from equipoise.planning.make_plan import paper_prices
+from equipoise.planning.scenarios import as_seen
 from equipoise.question import Costs
 from equipoise.report.selection import SelectionRow, selection_table
 

@@ -26,7 +26,7 @@ from equipoise.history.history import past_rows
 from equipoise.ledger import LiveAudit
 from equipoise.question import Question
 from equipoise.rates import METRICS
-from equipoise.report import pictures, sentences
+from equipoise.report import event_log, pictures, sentences
 from equipoise.report.content import Report, before
 from equipoise.report.selection import selection_table
 
@@ -188,5 +188,5 @@ def environment(package: str) -> Environment:
         plain=lambda words: str(words).replace("_", " ").lower(),
         shell=shlex.quote,
     )
-    made.globals.update(pictures=pictures, words=sentences)
+    made.globals.update(event_log=event_log, pictures=pictures, words=sentences)
     return made

@@ -21,7 +21,7 @@ from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
 from equipoise.ledger.verify import PersonState
 from equipoise.question import Want
-from equipoise.report.sentences import log_rows
+from equipoise.report.event_log import log_rows
 from equipoise.service.access import COOKIE, Reader, count_failure, new_session
 from equipoise.service.api import After, as_file, export, page_of, report
 from equipoise.service.audits import AuditContext, Auditing, Reading

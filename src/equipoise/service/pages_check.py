@@ -26,7 +26,7 @@ from equipoise.history.options import UnreadTable
 from equipoise.history.values import Coding
 from equipoise.ledger import inputs
 from equipoise.planning import plan
-from equipoise.planning.forecasts import USUAL, as_often
+from equipoise.planning.scenarios import USUAL, as_often
 from equipoise.question import Costs, Question
 from equipoise.rates import METRICS
 from equipoise.service.access import Auditor, Caller, Reader

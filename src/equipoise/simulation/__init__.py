@@ -1,6 +1,7 @@
 """Simulation: any audit in any world, many times over."""
 
 from equipoise.simulation.drive import Delay, run
-from equipoise.simulation.simulate_audit import Simulation, Summary, simulate
+from equipoise.simulation.runs import Simulation, Summary
+from equipoise.simulation.simulate_audit import simulate
 
 __all__ = ["Delay", "Simulation", "Summary", "run", "simulate"]

@@ -10,7 +10,7 @@ import equipoise as eq
 from equipoise.comparison import Compare
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.planning import forecast
-from equipoise.planning.forecasts import scenarios
+from equipoise.planning.scenarios import scenarios
 from equipoise.question import Verdict, Want
 from equipoise.worlds import CellWorld
 

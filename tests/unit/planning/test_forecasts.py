@@ -11,8 +11,8 @@ from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.cells import Cells, GroupCells
 from equipoise.history import History
 from equipoise.planning import Forecast, Scenario, forecast, plan
-from equipoise.planning.forecasts import scenarios
-from equipoise.planning.make_plan import _place, run_trials
+from equipoise.planning.scenarios import scenarios
+from equipoise.planning.trial_runs import _place, run_trials
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld

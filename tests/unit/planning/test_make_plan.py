@@ -16,8 +16,8 @@ from equipoise.errors import InvalidInput, UnknownName
 from equipoise.free_check import check
 from equipoise.history import History
 from equipoise.planning import Forecast, Plan, Scenario, plan
-from equipoise.planning.forecasts import as_often, scenarios
 from equipoise.planning.make_plan import _advise
+from equipoise.planning.scenarios import as_often, scenarios
 from equipoise.question import Costs, Question, Verdict
 from equipoise.worlds import CellWorld, MixtureWorld
 

@@ -14,8 +14,8 @@ from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question, Want
 from equipoise.rates import METRICS
 from equipoise.report import Report, to_html, write_report
+from equipoise.report.event_log import log_rows
 from equipoise.report.pictures import nice_ticks
-from equipoise.report.sentences import log_rows
 from equipoise.worlds import CellWorld
 from tests.support.simulated import simulate_live
 

@@ -7,7 +7,7 @@ import pytest
 
 from equipoise import Assist, Costs, History, LiveAudit, Question, Want
 from equipoise.bounds import expectation
-from equipoise.planning.forecasts import as_often
+from equipoise.planning.scenarios import as_often
 from equipoise.report import Report, to_html
 from equipoise.report.content import plan_of
 from equipoise.service.audits import Snapshot
