@@ -65,6 +65,7 @@ FLAGS = re.compile(
 )
 BETWEEN = ";"  # stands between several values in a field
 NOTES = 30  # of a table that are shown
+LINES_SHOWN, LINE_LENGTH = 30, 1000  # of a message; the time of the expressions above is quadratic
 Told = tuple[History, str]
 """Past decisions, and where they come from."""
 CODING = TypeAdapter(Coding)
@@ -131,7 +132,11 @@ def _refused(caller: Caller, error: Exception, **more: Any) -> HTMLResponse:
 
 
 def _for_the_form(text: str) -> str:
-    """Return a message with the fields' titles in place of what Python and the shell call them."""
+    """Return a message with the fields' titles in place of what Python and the shell call them.
+
+    Notes and messages may hold what a browser sent, so they are cut before expressions read them.
+    """
+    text = "\n".join(line[:LINE_LENGTH] for line in text.splitlines()[:LINES_SHOWN])
     text = text.replace("unknown='like_known'", f"“{LIKE_KNOWN}”")
     text = ARGUMENT.sub(lambda found: f"“{TITLES[found[1] or found[2]]}” ", text)
     return FLAGS.sub("", text)

@@ -118,6 +118,9 @@ def test_what_only_a_person_can_know_stays_open() -> None:
     assert call_of(message, data).cells["a"].approved_positive == 2
     with pytest.raises(InvalidInput, match=r"'positive': replace .*<x \| y> by the one"):
         eq.History.read(data, **LOANS, positive="outcome=<x | y>")
+    for value in ("< | y>", "<x | >", "<x | y> z", "x | y>", "< | " * 100_000):  # no placeholders
+        with pytest.raises(BadData):
+            eq.History.read(data, **LOANS, positive={"outcome": value})
 
 
 @pytest.mark.parametrize(
