@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shlex
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,6 @@ SERVER: dict[str, Any] = {  # what uvicorn logs, how much it takes, how it ends
         "loggers": {"uvicorn": LOGGER, "equipoise.service": LOGGER},
     },
 }
-LINK = "login link"  # how the names of tokens begin that a server made for itself
 
 TOKENS = option(
     "",
@@ -67,7 +67,8 @@ def serve(
 ) -> None:
     """Serve the audits of a ledger: an API for programs, a dashboard for people.
 
-    Where nobody has made a token (equipoise token new), a link that logs in for a day is printed.
+    A link that logs in for a day is printed as long as no token was ever made by hand (equipoise
+    token new). After that nothing but the command gives access, also if all tokens have expired.
     Everything else is set by the environment: EQUIPOISE_SECRET_KEY, EQUIPOISE_BODY_LIMIT and so on.
     """
     require_extra()
@@ -77,11 +78,10 @@ def serve(
     from equipoise.service import create_app, load_settings
 
     settings = load_settings(ledger=ledger, tokens=tokens, https=https, demo=demo)
-    secret = _login_token(settings)
+    place = "127.0.0.1" if host in ("0.0.0.0", "::") else host
     typer.echo(f"serving {shown(ledger)} at http://{host}:{port}")
-    if secret:
-        place = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-        typer.echo(f"log in, today: http://{place}:{port}/login#token={secret}")
+    if hint := _login_hint(settings, f"http://{place}:{port}/login"):
+        typer.echo(hint)
     uvicorn.run(create_app(settings), host=host, port=port, **SERVER)
 
 
@@ -92,17 +92,31 @@ def require_extra() -> None:
             raise MissingExtra(package, extra="serve", purpose="the service and its dashboard")
 
 
-def _login_token(settings: ServiceSettings) -> str:
-    """Make an auditor's token for a day, unless somebody has made one by hand."""
-    from equipoise.ledger.inputs import system_user
-    from equipoise.service import Role, TokenStore
+def _login_hint(settings: ServiceSettings, login_page: str) -> str:
+    """Return how to log in: a link before any token was made by hand, later the command.
 
-    store, now = TokenStore(settings.token_store), datetime.now(UTC)
+    A link opens every audit, and what a server prints ends up in logs. So it is for the first start
+    only: once somebody manages tokens by hand, expired or revoked ones stay without effect. The
+    hint is empty if a token opens the dashboard, or if a proxy signs people on.
+    """
+    from equipoise.ledger.database import shown
+    from equipoise.ledger.inputs import system_user
+    from equipoise.service import TokenStore
+    from equipoise.service.tokens import READERS
+
+    if settings.proxy_peers:
+        return ""
+    store = TokenStore(settings.token_store)
     try:
-        if settings.proxy_peers or any(
-            token.lives(now) and not token.name.startswith(LINK) for token in store.all()
-        ):
-            return ""
-        return store.new(f"{LINK} of {system_user()}, {now.isoformat()}", Role.AUDITOR, days=1)
+        made_by_hand = [token for token in store.all() if not token.is_login_link]
+        if not made_by_hand:
+            return f"log in, today: {login_page}#token={store.new_login_link(system_user())}"
     finally:
         store.close()
+    now = datetime.now(UTC)
+    if any(token.lives(now) and token.role in READERS for token in made_by_hand):
+        return ""
+    command = (
+        f"equipoise token new NAME --role auditor --ledger {shlex.quote(shown(settings.ledger))}"
+    )
+    return f"no valid token opens the dashboard; make one: {command}"

@@ -32,6 +32,7 @@ _TABLES = (
     id TEXT PRIMARY KEY, audit TEXT NOT NULL, kind TEXT NOT NULL, seq BIGINT NOT NULL,
     hash TEXT NOT NULL, time TEXT NOT NULL, actor TEXT NOT NULL, note TEXT NOT NULL)""",
 )
+LOGIN_LINK = "login link"  # how the names of tokens begin that a server makes for itself
 VERIFICATIONS = ("running", "verified", "broken", "lost")  # kinds of marks
 
 
@@ -67,6 +68,11 @@ class Token(JsonValue):
     def lives(self, now: datetime) -> bool:
         """Whether it opens anything."""
         return self.revoked is None and stamp(now) < self.expires
+
+    @property
+    def is_login_link(self) -> bool:
+        """Whether a server made it at its start, for the link that it printed."""
+        return self.name.startswith(LOGIN_LINK)
 
 
 @dataclass(frozen=True)
@@ -109,10 +115,21 @@ class TokenStore:
                     connection.run(statement)
 
     def new(self, name: str, role: Role, audit: str | None = None, *, days: float = 90.0) -> str:
-        """Make a token and return it; it is never shown again.
+        """Make a token by hand and return it; it is never shown again.
 
-        A name is given once and for ever: it is the actor in every event.
+        A name is given once and for ever: it is the actor in every event. Names that begin like
+        those of login links are refused, because a server counts tokens that were made by hand.
         """
+        if name.strip().startswith(LOGIN_LINK):
+            raise InvalidInput(f"names that begin with {LOGIN_LINK!r} are taken by the server")
+        return self._make(name, role, audit, days)
+
+    def new_login_link(self, user: str) -> str:
+        """Make an auditor's token for a day, for a first login, and return it."""
+        made_at = datetime.now(UTC).isoformat()
+        return self._make(f"{LOGIN_LINK} of {user}, {made_at}", Role.AUDITOR, None, days=1.0)
+
+    def _make(self, name: str, role: Role, audit: str | None, days: float) -> str:
         if not 0 < days <= 3660:
             raise InvalidInput(f"'days' must be more than 0 and at most 3660; got {days!r}")
         name = inputs.name("name", name)

@@ -136,5 +136,20 @@ def test_no_link_is_printed_once_somebody_made_a_token(
     assert "#token=" in CliRunner().invoke(app, serve).stdout  # its own links do not count
     token(ledger, "new", "anna", "--role", "auditor")
     assert "#token=" not in CliRunner().invoke(app, serve).stdout
+
+
+def test_a_restart_gives_no_access_after_the_last_token_ended(
+    ledger: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uvicorn.run", lambda made, **options: None)
+    token(ledger, "new", "anna", "--role", "auditor")
     token(ledger, "revoke", "anna")
-    assert "#token=" in CliRunner().invoke(app, serve).stdout
+    token(ledger, "new", "bank", "--role", "writer")  # which opens no page
+    shown = CliRunner().invoke(app, ["serve", "--ledger", ledger]).stdout
+    assert "#token=" not in shown
+    assert f"equipoise token new NAME --role auditor --ledger {ledger}" in shown
+    assert token(ledger, "new", "login link of mine", "--role", "auditor")[0] == 2
+    tokens = json.loads(token(ledger, "list", "--json")[1])
+    assert [made["name"] for made in tokens] == ["anna", "bank"]
+    token(ledger, "new", "ben", "--role", "regulator")
+    assert "token" not in CliRunner().invoke(app, ["serve", "--ledger", ledger]).stdout
