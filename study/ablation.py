@@ -24,9 +24,9 @@ VERDICTS = (Verdict.FAIR, Verdict.UNFAIR)
 COSTS = eq.Costs(0.0, 1.0)
 STEPS = {
     "as it is": {},
-    "boxes not tightened": {"_ROUNDS": 0},
-    "the same stake on all pairs": {"UNIFORM": 1.0},
-    "neither": {"_ROUNDS": 0, "UNIFORM": 1.0},
+    "boxes not tightened": {"_TIGHTENING_ROUNDS": 0},
+    "the same stake on all pairs": {"UNIFORM_PAIR_SHARE": 1.0},
+    "neither": {"_TIGHTENING_ROUNDS": 0, "UNIFORM_PAIR_SHARE": 1.0},
 }
 
 

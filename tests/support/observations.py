@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.audits.scores import ScoreRecords
-from equipoise.evidence.observation import Ends, Sizing, resized
+from equipoise.evidence.observation import BetScale, Ends, rescale
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class SamplingRule:
         pi = rng.uniform(self.floor, 1.0)
         return ends_of(m, pi, asked=bool(rng.random() < pi))
 
-    def sizing(self, rng: np.random.Generator) -> Sizing:
+    def bet_scale(self, rng: np.random.Generator) -> BetScale:
         mean = float(rng.uniform(0.02, 0.98))
-        return Sizing(
+        return BetScale(
             mean=mean,
             variance=float(mean * (1 - mean) * rng.uniform(0.3, 5.0)),
             third=float(rng.normal()),
@@ -57,10 +57,10 @@ def largest_mean(checks: int, seed: int) -> tuple[float, float]:
     worst, least, batch = -1.0, 1.0, 500
     for _ in range(checks // batch):
         design = random_design(rng)
-        sizing = design.sizing(rng)
+        bet_scale = design.bet_scale(rng)
         corner = rng.uniform(1e-6, 1.0 - 1e-6, batch)
         rho = rng.uniform(0.02 * corner, 1.0 - 0.02 * (1.0 - corner))
-        zero, one = resized((1.0 - rho) / (1.0 - corner), rho / corner, corner, sizing)
+        zero, one = rescale((1.0 - rho) / (1.0 - corner), rho / corner, corner, bet_scale)
         lam = np.where(rho > corner, corner * rng.random(batch), 1 - (1 - corner) * rng.random())
         lam = np.where(rng.random(batch) < 0.3, corner, lam)  # the hardest point
         m, pi = rng.uniform(design.least, design.most, batch), rng.uniform(design.floor, 1, batch)

@@ -15,7 +15,7 @@ from equipoise.audits.design import AuditDesign
 from equipoise.audits.scores import Assist, ScoreRecords, ScoreSampler
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
 from equipoise.evidence.evidence import PENDING, UNKNOWN, Evidence
-from equipoise.evidence.observation import LABEL, Sizing
+from equipoise.evidence.observation import LABEL, BetScale
 from equipoise.finding import Finding
 from equipoise.free_check import Given, free_verdict
 from equipoise.history.past import Past
@@ -95,8 +95,11 @@ class AdaptiveAudit(Audit):
                 missing=("more past rows",),
             )
         else:
-            wrong, sizer = self._design.wrong_answers(), self._sizings if self._samplers else None
-            self.evidence = Evidence(wrong, prices, self._design.reachable, sizer)
+            wrong, rescale_bets = (
+                self._design.wrong_answers(),
+                self._bet_scales if self._samplers else None,
+            )
+            self.evidence = Evidence(wrong, prices, self._design.reachable, rescale_bets)
             self.evidence.set_random_accepts(self._design.counts_of(self._accepts))
             self._weigh()
 
@@ -411,12 +414,12 @@ class AdaptiveAudit(Audit):
     def _sampled(self, group: str, record: ScoreRecord) -> ScoreRecord:
         index, one = self._index[group], ScoreRecords.of(record)
         one = self._samplers[index].sample(one.scores, one.prices, np.array([record.draw]))
-        sizing = self._evidence().sizings[index]
-        low, high = LABEL if sizing is None else (sizing.low, sizing.high)
+        bet_scale = self._evidence().bet_scales[index]
+        low, high = LABEL if bet_scale is None else (bet_scale.low, bet_scale.high)
         return replace(record, m=float(one.m[0]), pi=float(one.pi[0]), low=low, high=high)
 
-    def _sizings(self) -> list[Sizing | None]:
-        return [sampler.sizing() for sampler in self._samplers]
+    def _bet_scales(self) -> list[BetScale | None]:
+        return [sampler.bet_scale() for sampler in self._samplers]
 
     # -- the finding ----------------------------------------------------------------------------
 

@@ -83,14 +83,14 @@ class AuditDesign:
         """Return the wrong answers that an audit on this past has to refute."""
         question, budget, groups = self.question, self.budget, self.groups
         for_fair = bands_from_past(self.history, question.metric, budget.past_fair)
-        against_unfair, against_fair = (
+        bands_for_fair, bands_for_unfair = (
             tuple(tuple(by_group[group] for group in groups) for by_group in bands.values())
             for bands in (for_fair, self.bands)
         )
         known = [self.history.cells[group].like_known for group in groups]
         return WrongAnswers(
-            against_unfair,
-            against_fair,
+            bands_for_fair,
+            bands_for_unfair,
             gamma=question.gamma,
             epsilon=question.epsilon,
             level_fair=budget.evidence_fair,

@@ -11,8 +11,8 @@ import numpy as np
 from equipoise._arrays import Array, Ints
 from equipoise.audits.design import AuditDesign
 from equipoise.evidence import null_cells
-from equipoise.evidence.allocation import FLOOR, information, mean_costs, refute_all
-from equipoise.evidence.evidence import PILOT
+from equipoise.evidence.allocation import EVEN_SHARE, information, mean_costs, refute_all
+from equipoise.evidence.evidence import PILOT_LABELS
 from equipoise.evidence.null_cells import NullCells, fair_covers, unfair_covers
 from equipoise.history.past import Past
 from equipoise.question import Costs, Question, Verdict
@@ -57,7 +57,7 @@ class LabelWork:
 
     def pilot(self, r: Mapping[str, float]) -> float:
         """Return what the first labels of each group cost, with which every audit begins."""
-        return PILOT * float(mean_costs(self._prices, self._rates(r))[self.reachable].sum())
+        return PILOT_LABELS * float(mean_costs(self._prices, self._rates(r))[self.reachable].sum())
 
     def of(self, verdict: Verdict, r: Mapping[str, float]) -> Work:
         """Return what a verdict takes, FAIR or UNFAIR."""
@@ -82,8 +82,8 @@ class LabelWork:
         if missing.max() <= 0.0:
             return Work(0.0, nothing)
         budget, _ = refute_all(info[cells], np.maximum(missing, 0.0), prices)
-        shares, even = budget / prices * self.reachable, FLOOR * self.reachable
-        shares = (1.0 - FLOOR) * shares / shares.sum() + even / self.reachable.sum()
+        shares, even = budget / prices * self.reachable, EVEN_SHARE * self.reachable
+        shares = (1.0 - EVEN_SHARE) * shares / shares.sum() + even / self.reachable.sum()
         label = np.stack([shares * (1.0 - r), shares * r, nothing], axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):  # some bets have no stake
             growth = cover.log_wealth(label, cells) - cover.log_stake[cells]

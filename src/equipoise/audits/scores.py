@@ -21,7 +21,7 @@ import numpy as np
 from equipoise._arrays import Array, Flags, Ints
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, plain_number, require_finite
-from equipoise.evidence.observation import Sizing
+from equipoise.evidence.observation import BetScale
 from equipoise.question import ScoreRecord
 
 RECENT = 1_000  # people whose scores and prices a rule goes by
@@ -204,10 +204,10 @@ class ScoreSampler:
 
     def _measure(self, z: Array) -> None:
         if self._rule is not None and len(z):
-            d = (z - self._rule.sizing.mean) ** 2 / self._rule.variance
+            d = (z - self._rule.bet_scale.mean) ** 2 / self._rule.variance
             self._width += len(z), d.sum(), (d * d).sum()
 
-    def sizing(self) -> Sizing | None:
+    def bet_scale(self) -> BetScale | None:
         """Make the rule that costs least by the people seen; return how bets are sized from now on.
 
         There is none if labels are too few by now, or it is not worth while.
@@ -246,7 +246,7 @@ class ScoreSampler:
         up, down = r + (1.0 - r) / chance - mean, r - r / chance - mean
         asked = chance * (r * up**3 + (1.0 - r) * down**3)
         wide = variance * inflation
-        sizing = Sizing(
+        bet_scale = BetScale(
             mean=mean,
             variance=wide,
             third=float((asked + (1.0 - chance) * (r - mean) ** 3).mean()),
@@ -255,8 +255,8 @@ class ScoreSampler:
             price=float(costs[best]) * wide / of_label,
             asked=float(chance.mean()),
         )
-        self._rule = SamplingRule(strata, kappa, least, sizing, variance)
-        return sizing
+        self._rule = SamplingRule(strata, kappa, least, bet_scale, variance)
+        return bet_scale
 
 
 @dataclass(frozen=True)
@@ -264,13 +264,13 @@ class SamplingRule:
     """One group's rule: guess and chance by score and price, and the bets' sizes that go with it.
 
     Whatever score and price come, a chance is at least ``least`` of the stratum and so an
-    observation within the sizing's range.
+    observation within the range of its bet scale.
     """
 
     strata: Strata
     kappa: float
     least: Array  # per stratum
-    sizing: Sizing
+    bet_scale: BetScale
     variance: float  # as expected, not inflated by what was seen
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from equipoise._arrays import Array, Flags
 
-FLOOR = 0.25  # of the labels, shared by all groups whatever the plan
-STICKY = 1.15  # another answer must promise this much more speed to be pursued
-_STEPS = 40  # of the ascent: within half a percent of the best speed on average
-_SHARPER = 2.0  # by how much each step makes its soft minimum sharper
+EVEN_SHARE = 0.25  # of the labels, shared by all groups whatever the plan
+SWITCH_SPEEDUP = 1.15  # another answer must promise this much more speed to be pursued
+_ASCENT_STEPS = 40  # of the ascent: within half a percent of the best speed on average
+_SHARPENING = 2.0  # by how much each step makes its soft minimum sharper
 
 
 @dataclass(frozen=True)
@@ -52,28 +52,28 @@ def allocate(
     """
     to_fair = refute_all(*unfair, costs)
     to_unfair = max((refute_all(*cover, costs) for cover in fair), key=lambda found: found[1])
-    bias = 1.0 if was_fair is None else (STICKY if was_fair else 1.0 / STICKY)
+    bias = 1.0 if was_fair is None else (SWITCH_SPEEDUP if was_fair else 1.0 / SWITCH_SPEEDUP)
     pursues_fair = to_fair[1] * bias >= to_unfair[1]
     budget, speed = to_fair if pursues_fair else to_unfair
     shares = budget / costs
-    shares = (1.0 - FLOOR) * (shares / shares.sum()) + FLOOR / len(costs)
-    return Allocation(shares, bool(pursues_fair), (1.0 - FLOOR) * speed)
+    shares = (1.0 - EVEN_SHARE) * (shares / shares.sum()) + EVEN_SHARE / len(costs)
+    return Allocation(shares, bool(pursues_fair), (1.0 - EVEN_SHARE) * speed)
 
 
-def information(low: Array, high: Array, estimates: Array, sized: Flags) -> Array:
+def information(low: Array, high: Array, estimates: Array, scored: Flags) -> Array:
     """Return what a label of each group tells against boxes, in nats, shape (cells, groups).
 
-    Observations that bets are ``sized`` for tell what a mean tells: unlike a label's, their
-    variance does not vanish where r would be near 0 or 1.
+    Observations that bets are sized for (``scored``) tell what a mean tells: unlike a label's,
+    their variance does not vanish where r would be near 0 or 1.
     """
     nearest = np.clip(np.clip(estimates, low, high), 1e-12, 1.0 - 1e-12)
     label = estimates * np.log(estimates / nearest) + (1.0 - estimates) * np.log(
         (1.0 - estimates) / (1.0 - nearest)
     )
-    if not sized.any():
+    if not scored.any():
         return np.asarray(label)
     mean = (estimates - nearest) ** 2 / (2.0 * estimates * (1.0 - estimates))
-    return np.where(sized, np.minimum(mean, label), label)
+    return np.where(scored, np.minimum(mean, label), label)
 
 
 def mean_costs(prices: Array, r: Array) -> Array:
@@ -96,13 +96,13 @@ def refute_all(info: Array, missing: Array, costs: Array) -> tuple[Array, float]
     if k == 2:
         return _two_way(gain)
     best, best_speed = budget, -1.0
-    for step in range(_STEPS):
+    for step in range(_ASCENT_STEPS):
         speeds = gain @ budget
         slowest = float(speeds.min())
         if slowest > best_speed:
             best, best_speed = budget, slowest
         ahead = speeds / max(slowest, 1e-12) - 1.0
-        weight = np.exp(-np.minimum(ahead * (_SHARPER * (1.0 + step)), 500.0))
+        weight = np.exp(-np.minimum(ahead * (_SHARPENING * (1.0 + step)), 500.0))
         slope = weight @ gain
         budget = budget * np.exp(1.5 / np.sqrt(1.0 + step) * slope / max(slope.max(), 1e-300))
         budget /= budget.sum()

@@ -18,12 +18,18 @@ from equipoise.comparison import GapScale
 from equipoise.rates import Curve
 
 _EDGE = 1e-9
-ALONE = 0.125  # share of a corner's stake on bets that move group a alone; the same for b alone
+ONE_GROUP_SHARE = (
+    0.125  # share of a corner's stake on bets that move group a alone; the same for b alone
+)
 _DIRECTIONS = ((1.0, 1.0), (1.0, 0.0), (0.0, 1.0))  # both groups, a alone, b alone
-SMALL = 0.5  # epsilons: bets as small as this also decide halfway from gamma to gamma + epsilon
-LARGER = 2.5  # ratio of one size to the next of bets on a larger gap
-LARGEST = 0.2  # … and about how far such a gap moves at most
-FEW = 0.1  # share of a stake on small bets; the same for all on a gap far beyond epsilon
+SMALLEST_STEP = (
+    0.5  # epsilons: bets as small as this also decide halfway from gamma to gamma + epsilon
+)
+STEP_RATIO = 2.5  # ratio of one size to the next of bets on a larger gap
+LARGEST_STEP = 0.2  # … and about how far such a gap moves at most
+SMALL_BET_SHARE = (
+    0.1  # share of a stake on small bets; the same for all on a gap far beyond epsilon
+)
 
 
 @dataclass(frozen=True)
@@ -56,25 +62,32 @@ def unfair_sizes(epsilon: float) -> tuple[float, ...]:
 
     Where epsilon is small the gap may be many times as large, and small bets would be slow.
     """
-    larger = int(np.log(LARGEST / (LARGER * epsilon)) / np.log(LARGER)) if epsilon < LARGEST else 0
-    return SMALL, 1.0, *(LARGER ** (1 + i) for i in range(1 + max(larger, 0)))
+    larger = (
+        int(np.log(LARGEST_STEP / (STEP_RATIO * epsilon)) / np.log(STEP_RATIO))
+        if epsilon < LARGEST_STEP
+        else 0
+    )
+    return SMALLEST_STEP, 1.0, *(STEP_RATIO ** (1 + i) for i in range(1 + max(larger, 0)))
 
 
 def fair_sizes(gap: float, epsilon: float) -> tuple[float, ...]:
     """For refuting the UNFAIR set: the gap can shrink by little more than itself."""
-    return SMALL, 1.0, max(0.8 * gap / epsilon, 1.3)
+    return SMALLEST_STEP, 1.0, max(0.8 * gap / epsilon, 1.3)
 
 
 def bet_shares(sizes: int) -> Array:
     """Return how a corner's stake is divided among directions and sizes.
 
-    Most of it goes to two sizes, ``FEW`` to the smallest, and ``FEW`` to all beyond the third.
+    Most of it goes to two sizes, ``SMALL_BET_SHARE`` to the smallest, and as much to all sizes
+    beyond the third together.
     """
     far = max(sizes - 3, 0)
     main = sizes - 1 - far
-    each = (1.0 - FEW - FEW * (far > 0)) / main
-    by_size = [FEW] + [each] * main + [FEW / max(far, 1)] * far
-    return np.outer([1.0 - 2.0 * ALONE, ALONE, ALONE], by_size).ravel()
+    each = (1.0 - SMALL_BET_SHARE - SMALL_BET_SHARE * (far > 0)) / main
+    by_size = [SMALL_BET_SHARE] + [each] * main + [SMALL_BET_SHARE / max(far, 1)] * far
+    return np.outer(
+        [1.0 - 2.0 * ONE_GROUP_SHARE, ONE_GROUP_SHARE, ONE_GROUP_SHARE], by_size
+    ).ravel()
 
 
 def alternatives(corners: Corners, steps: Array, rows: slice, compare: GapScale) -> Array:
@@ -84,7 +97,10 @@ def alternatives(corners: Corners, steps: Array, rows: slice, compare: GapScale)
     tells, or one of them alone, until the gap of the rate that bets aim by has moved by the step.
     """
     at, side, extra = (x[..., rows, :, None] for x in (corners.at, corners.side, corners.extra))
-    aim, side = changed(corners.aim, lambda x: x[:, rows, :, None]), np.stack([side, -side])
+    aim, side = (
+        map_coefficients(corners.aim, lambda x: x[:, rows, :, None]),
+        np.stack([side, -side]),
+    )
     slope, start = np.abs(aim.slope(at)), aim.value(at)
     wanted = steps * compare.unit(start.max(axis=0)) + extra
     pull = np.maximum(at * (1.0 - at), 1e-4) * slope
@@ -102,7 +118,7 @@ def alternatives(corners: Corners, steps: Array, rows: slice, compare: GapScale)
     return np.concatenate(moved, axis=-1)
 
 
-def changed(curve: Curve, how: Callable[[Array], Array]) -> Curve:
+def map_coefficients(curve: Curve, how: Callable[[Array], Array]) -> Curve:
     """Return a curve whose coefficients are arrays, all changed alike."""
     return Curve(*(how(np.asarray(x)) for x in (curve.a, curve.b, curve.c, curve.d)))
 

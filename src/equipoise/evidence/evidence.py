@@ -29,14 +29,14 @@ from equipoise._arrays import Array, Flags, Ints
 from equipoise.evidence.allocation import Allocation, allocate, information, mean_costs
 from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.null_cells import (
-    Cells,
+    CellIndex,
     NullCells,
     WrongAnswers,
     evidence,
     fair_covers,
     unfair_covers,
 )
-from equipoise.evidence.observation import LABEL, Sized, Sizing
+from equipoise.evidence.observation import LABEL, BetScale, ScoredBatch
 from equipoise.finding import Interval
 from equipoise.question import Verdict
 
@@ -45,34 +45,36 @@ UNKNOWN = -1
 PENDING = -2
 """In place of an outcome that is neither told nor withdrawn yet; it counts as an unknown one."""
 
-PILOT = 5  # labels per group before the first plan
-REPLAN = 1.2  # labels grow by this factor between two plans
-EPOCH = 1.02  # requests grow by this factor in an epoch, if no plan ends it before
-SLACK = 1.1  # a group may run this far ahead of its share while another is waited for
-DOUBT = 0.5  # shrinkage in plans: with n labels, information i counts as i * n i / (n i + 0.5)
-_SAMPLE = (1000, 125)  # cells of a piece that a plan looks at: with two groups, with more
-_LOST = 1e-20  # evidence that will hardly recover
-_SHORTEST = 10  # requests of an epoch at least
+PILOT_LABELS = 5  # labels per group before the first plan
+REPLAN_GROWTH = 1.2  # labels grow by this factor between two plans
+EPOCH_GROWTH = 1.02  # requests grow by this factor in an epoch, if no plan ends it before
+MAX_LEAD = 1.1  # a group may run this far ahead of its share while another is waited for
+PLAN_SHRINKAGE = (
+    0.5  # shrinkage in plans: with n labels, information i counts as i * n i / (n i + 0.5)
+)
+_PLAN_CELLS = (1000, 125)  # cells of a piece that a plan looks at: with two groups, with more
+_LOST_EVIDENCE = 1e-20  # evidence that will hardly recover
+_MIN_EPOCH_REQUESTS = 10  # requests of an epoch at least
 _NEVER = 2**60
-_AT_ONCE = 200_000  # numbers to look at together
+_NUMBERS_AT_ONCE = 200_000  # numbers to look at together
 _COLUMNS = np.eye(3)  # of an outcome in counts
 
 
 @dataclass(frozen=True)
-class Looks:
+class CountPath:
     """Moments at which the evidence is looked at: what is counted by each.
 
-    ``counts`` has shape (looks, groups, 3); ``sized`` has per group the observations of the current
-    epoch that bets are sized for, and how many of them there are by each look.
+    ``counts`` has shape (looks, groups, 3); ``scored`` has per group the observations of the
+    current epoch that bets are sized for, and how many of them there are by each look.
     """
 
     counts: Array
-    sized: tuple[tuple[int, Sized, Ints], ...] = ()
+    scored: tuple[tuple[int, ScoredBatch, Ints], ...] = ()
 
-    def some(self, which: Ints) -> Looks:
+    def some(self, which: Ints) -> CountPath:
         """Return some of the looks."""
-        sized = tuple((group, people, by[which]) for group, people, by in self.sized)
-        return Looks(self.counts[which], sized)
+        scored = tuple((group, people, by[which]) for group, people, by in self.scored)
+        return CountPath(self.counts[which], scored)
 
 
 @dataclass
@@ -84,7 +86,7 @@ class Refutation:
     against its cell in each cover would ever add up to that with probability at most this level.
 
     ``standing`` has the cells that were not refuted by the end of an epoch, ``hardest`` the one
-    with the least evidence when all were last looked at, ``gain`` the log gain of bets from sized
+    with the least evidence when all were last looked at, ``gain`` the log gain of bets from scored
     observations of the epochs that are settled.
     """
 
@@ -106,7 +108,7 @@ class Evidence:
         What a request costs, and what a label of 0 costs besides, shape (2, groups).
     reachable
         Which groups have denied people to label.
-    sizer
+    rescale_bets
         Returns at every plan how bets on observations of each group are sized from now on, None
         for one whose observations are labels. Left out if all of them are.
     """
@@ -116,18 +118,20 @@ class Evidence:
         wrong: WrongAnswers,
         prices: Array,
         reachable: Flags,
-        sizer: Callable[[], list[Sizing | None]] | None = None,
+        rescale_bets: Callable[[], list[BetScale | None]] | None = None,
     ) -> None:
         k = len(reachable)
         self._wrong, self._prices = wrong, prices
-        self._reachable, self._sizer = reachable, sizer
+        self._reachable, self._rescale_bets = reachable, rescale_bets
         self._groups: list[int] = []  # of all requests, in order
         self.outcomes: list[int] = []
-        self._ends: dict[int, list[float]] = {}  # Z of requests for outcomes 0 and 1, if no label
+        self._observation_ends: dict[
+            int, list[float]
+        ] = {}  # Z of requests for outcomes 0 and 1, if no label
         # Epochs: their first requests, how bets are sized, which groups' observations are labels,
         # how many labels one counts as, and labels by group and outcome.
         self._starts = np.zeros(0, dtype=np.intp)
-        self._sizings: list[list[Sizing | None]] = []
+        self._bet_scales: list[list[BetScale | None]] = []
         self._plain = np.zeros((0, k), dtype=bool)
         self._equivalents = np.zeros((0, k))
         self._counts = np.zeros((0, k, 3))
@@ -136,11 +140,11 @@ class Evidence:
         self._begin_epoch([None] * k)
         self.random_accepts = np.zeros((k, 3))
         # the epoch in which the last file of random accepts came, and after how many requests
-        self._filed_in = self._filed_at = 0
+        self._file_epoch = self._file_request = 0
         self.shares = reachable / max(reachable.sum(), 1)
         self.verdict: Verdict | None = None
         self._pursues_fair: bool | None = None
-        self.next_plan = PILOT * max(int(reachable.sum()), 1)
+        self.next_plan = PILOT_LABELS * max(int(reachable.sum()), 1)
         self._start()
 
     def _start(self) -> None:
@@ -173,13 +177,13 @@ class Evidence:
         """
         numbers, taken = self.requests + np.arange(len(groups)), 0
         if ends is not None:
-            ranges = [LABEL if s is None else (s.low, s.high) for s in self.sizings]
+            ranges = [LABEL if s is None else (s.low, s.high) for s in self.bet_scales]
             low, high = np.array(ranges)[groups].T
             inside = (ends.min(axis=1) >= low - 1e-9) & (ends.max(axis=1) <= high + 1e-9)
             fits = np.where(self._plain[-1, groups], (ends == LABEL).all(axis=1), inside)
             if not fits.all():
                 raise ValueError(f"{ends[~fits][0]} leaves the range that was declared")
-            self._ends.update(zip(numbers.tolist(), ends.tolist(), strict=True))
+            self._observation_ends.update(zip(numbers.tolist(), ends.tolist(), strict=True))
         self.outcomes += [PENDING] * len(groups)
         while taken < len(groups):
             self._end_epoch_if_due()
@@ -207,7 +211,7 @@ class Evidence:
         epochs = self._starts.searchsorted(numbers, side="right") - 1
         change = _COLUMNS[np.maximum(outcomes, UNKNOWN)] - _COLUMNS[np.maximum(old, UNKNOWN)]
         np.add.at(self._counts, (epochs, groups), change * self._plain[epochs, groups, None])
-        (zeros, ones, unknown), (end_0, end_1) = change.T, self._ends_of(asked).T
+        (zeros, ones, unknown), (end_0, end_1) = change.T, self._observation_ends_of(asked).T
         z = zeros * end_0 + ones * end_1
         weight = self._equivalents[epochs, groups]
         np.add.at(self.labels, groups, (weight * [zeros + ones - z, z, unknown]).T)
@@ -229,8 +233,8 @@ class Evidence:
             part = slice(taken, taken + self._next_epoch - self.requests)
             own, told, (zero, one) = groups[part], outcomes[part], every[part].T
             asked = np.flatnonzero(zero != one)
-            looks = self._looks(own, told, np.where(told == 1, one, zero))
-            first = self._look(looks.some(1 + asked))
+            looks = self._count_path(own, told, np.where(told == 1, one, zero))
+            first = self._evaluate(looks.some(1 + asked))
             count = int(asked[first]) + 1 if first < len(asked) else len(own)
             numbers = self.request(own[:count], None if ends is None else ends[part][:count])
             asked = asked[asked < count]
@@ -242,25 +246,29 @@ class Evidence:
 
     def _end_epoch_if_due(self) -> None:
         if self.requests >= self._next_epoch:
-            self._begin_epoch(self.sizings)
+            self._begin_epoch(self.bet_scales)
 
-    def _begin_epoch(self, sizings: list[Sizing | None]) -> None:
-        n, k = self.requests, len(sizings)
-        self.sizings = sizings
+    def _begin_epoch(self, bet_scales: list[BetScale | None]) -> None:
+        n, k = self.requests, len(bet_scales)
+        self.bet_scales = bet_scales
         """How bets on each group are sized from now on; None: its observations are labels."""
-        equivalents = [1.0 if s is None else s.label_equivalents for s in sizings]
+        equivalents = [1.0 if s is None else s.label_equivalents for s in bet_scales]
         self._starts = np.append(self._starts, n)
-        self._sizings.append(sizings)
-        self._plain = np.append(self._plain, [[s is None for s in sizings]], axis=0)
+        self._bet_scales.append(bet_scales)
+        self._plain = np.append(self._plain, [[s is None for s in bet_scales]], axis=0)
         self._equivalents = np.append(self._equivalents, [equivalents], axis=0)
         self._counts = np.append(self._counts, np.zeros((1, k, 3)), axis=0)
-        longest = max(_SHORTEST, int(EPOCH * n) - n) if self._sizer is None else _NEVER
+        longest = (
+            max(_MIN_EPOCH_REQUESTS, int(EPOCH_GROWTH * n) - n)
+            if self._rescale_bets is None
+            else _NEVER
+        )
         self._next_epoch = n + longest
 
     def advance(self, *, replan: bool = True) -> Verdict | None:
         """Look at the evidence of what is recorded; plan anew where enough was told since."""
         if self.verdict is None:
-            self._look(self._now())
+            self._evaluate(self._current_counts())
         if replan:
             self._replan_if_due()
         return self.verdict
@@ -274,7 +282,7 @@ class Evidence:
         :meth:`advance`.
         """
         more, self.random_accepts = counts - self.random_accepts, counts
-        self._filed_in, self._filed_at = len(self._starts) - 1, self.requests
+        self._file_epoch, self._file_request = len(self._starts) - 1, self.requests
         self._counts[0] += more
         self.labels += more
         self._forget()
@@ -289,7 +297,7 @@ class Evidence:
     def eligible(self) -> Flags:
         """Say of which groups a label is welcome, given the labels requested so far."""
         requested = self.requested
-        bound = SLACK * self.shares * (requested.sum() + 1.0) + 1.0
+        bound = MAX_LEAD * self.shares * (requested.sum() + 1.0) + 1.0
         return np.asarray(self._reachable & (requested <= bound))
 
     def choose(self, arrivals: Array, count: float, rng: np.random.Generator) -> Ints:
@@ -298,7 +306,7 @@ class Evidence:
         They count as ``count`` labels together; fewer come back, or none, when nobody who is
         welcome arrives. The shares must stand for all of them, and no label be pending.
         """
-        rates, paces = (arrivals * self._reachable).tolist(), (SLACK * self.shares).tolist()
+        rates, paces = (arrivals * self._reachable).tolist(), (MAX_LEAD * self.shares).tolist()
         asked, weight = self.requested.tolist(), self._equivalents[-1].tolist()
         chosen, groups, total = list[int](), range(len(asked)), sum(asked)
         goal = total + count * (1.0 - 1e-9)
@@ -352,8 +360,8 @@ class Evidence:
         """
         low = self.labels[:, 1].copy()
         high, weight = low + self._counts.sum(axis=0)[:, UNKNOWN], self.requested
-        for group, people in self._sized(range(len(self._starts))):
-            is_open, each = people.low != people.high, people.sizing.label_equivalents
+        for group, people in self._scored_batches(range(len(self._starts))):
+            is_open, each = people.low != people.high, people.bet_scale.label_equivalents
             low[group] += each * people.low[is_open].sum()
             high[group] += each * people.high[is_open].sum()
         low, high = (np.clip(x / np.maximum(weight, 1e-300), 0.0, 1.0) for x in (low, high))
@@ -368,7 +376,7 @@ class Evidence:
         is known of its requests, in label equivalents.
         """
         first = self.outcomes.index(PENDING) if PENDING in self.outcomes else self.requests
-        ends = {first, self.requests} if first >= self._filed_at else {self.requests}
+        ends = {first, self.requests} if first >= self._file_request else {self.requests}
         both = (self._intervals(at, level) for at in sorted(ends))
         return [min(own, key=lambda i: i.upper - i.lower) for own in zip(*both, strict=True)]
 
@@ -380,12 +388,12 @@ class Evidence:
         plain = self._plain[epochs, groups]
         counts = self.random_accepts.copy()
         np.add.at(counts, (groups[plain], outcomes[plain]), 1.0)
-        sized, found = list(self._sized(range(len(self._starts)), at)), []
+        scored, found = list(self._scored_batches(range(len(self._starts)), at)), []
         for group, (zeros, ones, unknown) in enumerate(counts.tolist()):
-            people = [own for g, own in sized if g == group]
+            people = [own for g, own in scored if g == group]
             total, weight = ones, ones + zeros
             for own in people:
-                known, each = own.low == own.high, own.sizing.label_equivalents
+                known, each = own.low == own.high, own.bet_scale.label_equivalents
                 total += each * own.low[known].sum()
                 weight += each * known.sum()
             ends = anytime_interval(ones, zeros, unknown, level, people)
@@ -401,14 +409,14 @@ class Evidence:
         """
         if self._wrong.both_allowed(low, high):
             return True
-        look = self._now()
+        look = self._current_counts()
         requests = zip(self._groups, self.outcomes, strict=True)
         pending = [group for group, outcome in requests if outcome == PENDING]
-        if pending and self._sizer is not None:
+        if pending and self._rescale_bets is not None:
             return False
         look.counts[0, :, UNKNOWN] -= np.bincount(pending, minlength=len(self.shares))
         return all(
-            (self._lacking(cover, look)[2] > log(cover.bar / _LOST)).any()
+            (self._missing_nats(cover, look)[2] > log(cover.bar / _LOST_EVIDENCE)).any()
             for cover in (*self._against_unfair, *self._against_fair)
         )
 
@@ -418,42 +426,49 @@ class Evidence:
         if plan.speed <= 0.0 or self.undecidable(self.estimates, self.estimates):
             return np.full(len(self.shares), np.inf)
         shares = np.where(self._reachable, plan.shares, 0.0)
-        share_asked = [1.0 if sizing is None else sizing.asked for sizing in self.sizings]
+        share_asked = [
+            1.0 if bet_scale is None else bet_scale.asked for bet_scale in self.bet_scales
+        ]
         labels = shares * share_asked / self._equivalents[-1]
         return np.asarray(labels / plan.speed / (shares * self._costs()).sum())
 
     # -- looks ----------------------------------------------------------------------------------
 
-    def _now(self) -> Looks:
+    def _current_counts(self) -> CountPath:
         """Return one look, at all that is recorded."""
-        return self._looks(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0))
+        return self._count_path(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0))
 
-    def _looks(self, groups: Ints, outcomes: Ints, z: Array) -> Looks:
+    def _count_path(self, groups: Ints, outcomes: Ints, z: Array) -> CountPath:
         """Return a look at all that is recorded, and one after each of further people."""
         path = np.zeros((1 + len(groups), *self.labels.shape))
         path[0] = self._counts.sum(axis=0)
         path[1 + np.arange(len(groups)), groups, outcomes] = self._plain[-1, groups]
-        before = dict(self._sized([len(self._starts) - 1]))
-        sized = []
-        for group, sizing in enumerate(self.sizings):
-            if sizing is not None:
-                own, people = groups == group, before.get(group, Sized(sizing, z[:0], z[:0]))
+        before = dict(self._scored_batches([len(self._starts) - 1]))
+        scored = []
+        for group, bet_scale in enumerate(self.bet_scales):
+            if bet_scale is not None:
+                own, people = (
+                    groups == group,
+                    before.get(group, ScoredBatch(bet_scale, z[:0], z[:0])),
+                )
                 ends = (np.append(end, z[own]) for end in (people.low, people.high))
                 by = len(people.low) + np.append(0, own.cumsum())
-                sized.append((group, Sized(sizing, *ends), by))
-        return Looks(path.cumsum(axis=0), tuple(sized))
+                scored.append((group, ScoredBatch(bet_scale, *ends), by))
+        return CountPath(path.cumsum(axis=0), tuple(scored))
 
-    def _look(self, looks: Looks) -> int:
+    def _evaluate(self, looks: CountPath) -> int:
         """Find the first look that gives a verdict; return its place, or how many there are."""
         if self._settled < len(self._starts) - 1:
             self._settle()
-        fair, unfair = (self._first(c, looks) for c in (self._against_unfair, self._against_fair))
+        fair, unfair = (
+            self._first_refuting(c, looks) for c in (self._against_unfair, self._against_fair)
+        )
         first = min(fair, unfair)
         if first < len(looks.counts):
             self.verdict = Verdict.FAIR if fair <= unfair else Verdict.UNFAIR
         return first
 
-    def _first(self, covers: list[Refutation], looks: Looks) -> int:
+    def _first_refuting(self, covers: list[Refutation], looks: CountPath) -> int:
         """Return the first look at which a wrong answer is refuted, or how many there are.
 
         What keeps an answer from being refuted is mostly the same cell as at the last look, the
@@ -467,20 +482,20 @@ class Evidence:
             if len(due):
                 self._settle()
                 look = looks.some(due[:1])
-                if sum([self._least(cover, look) for cover in covers]) >= covers[0].bar:
+                if sum([self._least_evidence(cover, look) for cover in covers]) >= covers[0].bar:
                     return int(due[0])
                 due = due[1:]
         return len(looks.counts)
 
-    def _against_hardest(self, cover: Refutation, looks: Looks) -> Array:
+    def _against_hardest(self, cover: Refutation, looks: CountPath) -> Array:
         """Return the evidence against a cover's hardest cell; infinite if it was refuted before."""
         cell = np.array([cover.hardest or 0])
-        before = (found[0] for found in self._at_ends(cover, cell))
+        before = (found[0] for found in self._evidence_at_epoch_ends(cover, cell))
         if cover.hardest is None or any(found >= cover.bar for found in before):
             return np.full(len(looks.counts), inf)
         return evidence(self._log_wealth(cover, cell, looks))[:, 0]
 
-    def _least(self, cover: Refutation, look: Looks) -> float:
+    def _least_evidence(self, cover: Refutation, look: CountPath) -> float:
         """Return the least evidence against a cell that stands; infinite if none does."""
         if not len(cover.standing):
             return inf
@@ -489,21 +504,21 @@ class Evidence:
         cover.hardest = int(cover.standing[at])
         return inf if found[at] >= cover.bar else float(found[at])
 
-    def _log_wealth(self, cover: Refutation, cells: Cells, looks: Looks) -> Array:
+    def _log_wealth(self, cover: Refutation, cells: CellIndex, looks: CountPath) -> Array:
         wealth = cover.cells.log_wealth(looks.counts, cells)
         wealth = wealth + self._past_gain(cover, cells, len(self._starts) - 1)
-        for group, people, by in looks.sized:
-            wealth = wealth + cover.cells.sized_gain(group, people, by, cells)
+        for group, people, by in looks.scored:
+            wealth = wealth + cover.cells.scored_gain(group, people, by, cells)
         return wealth
 
-    def _at_ends(self, cover: Refutation, cells: Cells) -> Iterator[Array]:
+    def _evidence_at_epoch_ends(self, cover: Refutation, cells: CellIndex) -> Iterator[Array]:
         """Yield the evidence, as known now, at the end of every epoch that is stale."""
-        first, last = max(self._stale, self._filed_in), len(self._starts) - 1
+        first, last = max(self._stale, self._file_epoch), len(self._starts) - 1
         if first >= last:
             return
         ends, gain = self._counts.cumsum(axis=0)[first:last], self._past_gain(cover, cells, first)
         size = 1 + cover.cells.log_stake[cells].size
-        together = 1 if self._sizer else 1 + _AT_ONCE // size
+        together = 1 if self._rescale_bets else 1 + _NUMBERS_AT_ONCE // size
         for epoch in range(first, last, together):
             gain = gain + self._gain(cover, cells, [epoch])
             some = ends[epoch - first : epoch - first + together]
@@ -514,7 +529,7 @@ class Evidence:
         last = len(self._starts) - 1
         for cover in (*self._against_unfair, *self._against_fair) if self._stale < last else ():
             stands = np.ones(len(cover.standing), dtype=bool)
-            for found in self._at_ends(cover, cover.standing):
+            for found in self._evidence_at_epoch_ends(cover, cover.standing):
                 stands &= found < cover.bar
             cover.standing = cover.standing[stands]
             if cover.hardest not in cover.standing:
@@ -529,22 +544,24 @@ class Evidence:
 
     # -- observations that bets are sized for -----------------------------------------------------
 
-    def _past_gain(self, cover: Refutation, cells: Cells, until: int) -> Array | float:
-        """Return the log gain of bets from sized observations of the epochs before one."""
-        if self._sizer is None:
+    def _past_gain(self, cover: Refutation, cells: CellIndex, until: int) -> Array | float:
+        """Return the log gain of bets from scored observations of the epochs before one."""
+        if self._rescale_bets is None:
             return 0.0
         known = self._settled if self._settled <= min(until, self._stale) else 0
         total = cover.gain[cells] if known else np.zeros_like(cover.cells.log_stake[cells])
         return total + self._gain(cover, cells, range(known, until))
 
-    def _gain(self, cover: Refutation, cells: Cells, epochs: Iterable[int]) -> Array | float:
+    def _gain(self, cover: Refutation, cells: CellIndex, epochs: Iterable[int]) -> Array | float:
         gain: Array | float = 0.0
-        for group, people in self._sized(epochs):
+        for group, people in self._scored_batches(epochs):
             by = np.array([len(people.low)])
-            gain = gain + cover.cells.sized_gain(group, people, by, cells)[0]
+            gain = gain + cover.cells.scored_gain(group, people, by, cells)[0]
         return gain
 
-    def _sized(self, epochs: Iterable[int], most: int | None = None) -> Iterator[tuple[int, Sized]]:
+    def _scored_batches(
+        self, epochs: Iterable[int], most: int | None = None
+    ) -> Iterator[tuple[int, ScoredBatch]]:
         """Yield per epoch and group the observations that bets are sized for.
 
         Only the first ``most`` requests of the audit count, if it is given.
@@ -557,15 +574,15 @@ class Evidence:
                 continue
             groups = np.array(self._groups[start:stop])
             outcomes = np.array(self.outcomes[start:stop])
-            zero, one = self._ends_of(range(start, stop)).T
+            zero, one = self._observation_ends_of(range(start, stop)).T
             low, high = np.where(outcomes == 1, one, zero), np.where(outcomes == 0, zero, one)
-            for group, sizing in enumerate(self._sizings[epoch]):
+            for group, bet_scale in enumerate(self._bet_scales[epoch]):
                 own = groups == group
-                if sizing is not None and own.any():
-                    yield group, Sized(sizing, low[own], high[own])
+                if bet_scale is not None and own.any():
+                    yield group, ScoredBatch(bet_scale, low[own], high[own])
 
-    def _ends_of(self, numbers: Iterable[int]) -> Array:
-        return np.array([self._ends.get(n, LABEL) for n in numbers]).reshape(-1, 2)
+    def _observation_ends_of(self, numbers: Iterable[int]) -> Array:
+        return np.array([self._observation_ends.get(n, LABEL) for n in numbers]).reshape(-1, 2)
 
     # -- planning -------------------------------------------------------------------------------
 
@@ -574,28 +591,28 @@ class Evidence:
         told = float(self.told.sum())
         if self.verdict is not None or told < self.next_plan:
             return
-        self.next_plan = int(np.ceil(REPLAN * told))
-        self._begin_epoch(self.sizings if self._sizer is None else self._sizer())
+        self.next_plan = int(np.ceil(REPLAN_GROWTH * told))
+        self._begin_epoch(self.bet_scales if self._rescale_bets is None else self._rescale_bets())
         plan = self._allocation(doubt=True)
         self._pursues_fair = plan.pursues_fair
         shares = np.where(self._reachable, plan.shares, 0.0)
         self.shares = shares / max(shares.sum(), 1e-300)
 
     def _allocation(self, *, doubt: bool = False) -> Allocation:
-        k, look, outlooks = len(self._reachable), self._now(), []
-        most = _SAMPLE[0] if k == 2 else _SAMPLE[1]
+        k, look, outlooks = len(self._reachable), self._current_counts(), []
+        most = _PLAN_CELLS[0] if k == 2 else _PLAN_CELLS[1]
         for cover in (self._against_unfair[0], *self._against_fair):
             pairs = k * (k - 1) if cover is self._against_unfair[0] else 1
-            low, high, missing = self._lacking(cover, look, most * pairs)
+            low, high, missing = self._missing_nats(cover, look, most * pairs)
             info = information(low, high, self.estimates, ~self._plain[-1])
             if doubt:
                 gathered = self.told * info
-                info = info * gathered / (gathered + DOUBT)
+                info = info * gathered / (gathered + PLAN_SHRINKAGE)
             outlooks.append((info, missing))
         return allocate(outlooks[0], outlooks[1:], self._costs(), was_fair=self._pursues_fair)
 
-    def _lacking(
-        self, cover: Refutation, look: Looks, most: int | None = None
+    def _missing_nats(
+        self, cover: Refutation, look: CountPath, most: int | None = None
     ) -> tuple[Array, Array, Array]:
         """Return the boxes of about ``most`` of the cells that stand, and the nats each lacks."""
         self._settle()
@@ -606,5 +623,7 @@ class Evidence:
         return cover.cells.low[some], cover.cells.high[some], log(cover.bar) - found
 
     def _costs(self) -> Array:
-        pairs = zip(mean_costs(self._prices, self.estimates), self.sizings, strict=True)
-        return np.array([cost if sizing is None else sizing.price for cost, sizing in pairs])
+        pairs = zip(mean_costs(self._prices, self.estimates), self.bet_scales, strict=True)
+        return np.array(
+            [cost if bet_scale is None else bet_scale.price for cost, bet_scale in pairs]
+        )

@@ -30,32 +30,38 @@ from equipoise.evidence.bets import (
     Corners,
     alternatives,
     bet_shares,
-    changed,
     fair_sizes,
     log_factors,
+    map_coefficients,
     unfair_sizes,
 )
-from equipoise.evidence.observation import Sized, Sizing, resized
+from equipoise.evidence.observation import BetScale, ScoredBatch, rescale
 from equipoise.rates import Band, Curve
 
-Cells = Ints | slice
+CellIndex = Ints | slice
 """Some of the cells, by their places."""
 
-Rates = tuple[tuple[Band, ...], ...]
+BandsByRate = tuple[tuple[Band, ...], ...]
 """Per rate, the band of every group."""
 Pairs = frozenset[tuple[int, int]]
 """The higher and the lower group of gaps that count."""
 
 FINENESS = 0.04  # width of a cell: how far a rate moves over it, in epsilons
-_FINEST = 1 / 2000  # … but not finer than this, for the sake of memory
-FADE = 2.0  # how fast the stake on leaving through the far side falls with its distance in epsilons
-UNIFORM = 0.3  # of the stake against level boxes is spread evenly over the pairs
-JITTER = 0.35  # by how much, in log odds, groups are thought to differ beyond what the past shows
-_DRAWS = 2000
-_ROUNDS = 2  # of tightening level boxes by all rates
+_MIN_STEP = 1 / 2000  # … but not finer than this, for the sake of memory
+FAR_SIDE_FADE = (
+    2.0  # how fast the stake on leaving through the far side falls with its distance in epsilons
+)
+UNIFORM_PAIR_SHARE = 0.3  # of the stake against level boxes is spread evenly over the pairs
+LOG_ODDS_JITTER = (
+    0.35  # by how much, in log odds, groups are thought to differ beyond what the past shows
+)
+_WEIGHT_DRAWS = 2000
+_TIGHTENING_ROUNDS = 2  # of tightening level boxes by all rates
 _ROUNDING = 1e-12
-_AT_ONCE = 200_000  # numbers to work on at a time
-_MOST = 600.0  # log wealth is cut off there, so that it does not overflow; far above any bar
+_NUMBERS_AT_ONCE = 200_000  # numbers to work on at a time
+_MAX_LOG_WEALTH = (
+    600.0  # log wealth is cut off there, so that it does not overflow; far above any bar
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +107,7 @@ class NullCells:
         shares, (_, n, c) = bet_shares(len(sizes)), corners.at.shape
         width = c * len(shares)
         log_factor = np.empty((2, 2, n, width))
-        step = max(1, _AT_ONCE // width)
+        step = max(1, _NUMBERS_AT_ONCE // width)
         for start in range(0, n, step):
             rows = slice(start, start + step)
             rho = alternatives(corners, sizes, rows, wrong.compare)
@@ -109,7 +115,7 @@ class NullCells:
             log_factor[:, :, rows] = own.swapaxes(0, 1).reshape(2, 2, -1, width)
         with np.errstate(divide="ignore"):
             stake = np.log((corners.weight[..., None] * shares).reshape(n, width))
-        shape = n, len(wrong.against_fair[0])
+        shape = n, len(wrong.bands_for_unfair[0])
         low, high = np.zeros(shape), np.ones(shape)
         low[:, inside], high[:, inside] = box
         a_b = np.array(pairs, dtype=np.intp).T[:, None]
@@ -119,7 +125,7 @@ class NullCells:
     def __len__(self) -> int:
         return len(self.low)
 
-    def log_wealth(self, counts: Array, cells: Cells) -> Array:
+    def log_wealth(self, counts: Array, cells: CellIndex) -> Array:
         """Return the log of what bets have become, shape (…, cells, bets).
 
         Parameters
@@ -140,7 +146,7 @@ class NullCells:
                 wealth += np.multiply(counts[..., group, kind], factor, out=gain)
         return wealth
 
-    def sized_gain(self, group: int, people: Sized, by: Ints, cells: Cells) -> Array:
+    def scored_gain(self, group: int, people: ScoredBatch, by: Ints, cells: CellIndex) -> Array:
         """Return the log gain from observations of a group, shape (looks, cells, bets).
 
         ``by`` says how many of them there are by each look. Bets are sized for them; one whose
@@ -151,10 +157,10 @@ class NullCells:
             z, counts = np.unique(z[:, : by[0]], axis=1, return_counts=True)
             times, by = counts.astype(float), np.array([len(counts)])
         total = np.zeros((len(by), *self.log_stake[cells].shape))
-        carry, step = 0.0, max(1, _AT_ONCE // max(total[0].size, 1))
+        carry, step = 0.0, max(1, _NUMBERS_AT_ONCE // max(total[0].size, 1))
         owners = [owner == group for owner in self._groups_of(cells)]
         sides = [
-            (s, self.sized_factors(s, people.sizing, cells)) for s in (0, 1) if owners[s].any()
+            (s, self.scored_factors(s, people.bet_scale, cells)) for s in (0, 1) if owners[s].any()
         ]
         for start in range(0, int(by.max(initial=0)) if sides else 0, step):
             some = slice(start, start + step)
@@ -168,19 +174,21 @@ class NullCells:
             total[here], carry = logs[by[here] - start - 1], logs[-1]
         return total
 
-    def sized_factors(self, side: int, sizing: Sizing, cells: Cells) -> tuple[Array, Array]:
+    def scored_factors(
+        self, side: int, bet_scale: BetScale, cells: CellIndex
+    ) -> tuple[Array, Array]:
         """Return the factors of Z = 0 and Z = 1 of bets on a (0) or b (1) of such a size."""
         zero, one = np.exp(self.log_factor[side][:, cells])
         corner = np.clip(self.at[side][cells], 1e-9, 1.0 - 1e-9)
-        return resized(zero, one, np.repeat(corner, zero.shape[1] // corner.shape[1], 1), sizing)
+        return rescale(zero, one, np.repeat(corner, zero.shape[1] // corner.shape[1], 1), bet_scale)
 
-    def _groups_of(self, cells: Cells) -> Ints:
+    def _groups_of(self, cells: CellIndex) -> Ints:
         return self.groups[:, cells] if self.groups.shape[2] == 1 else self.groups
 
 
 def evidence(log_wealth: Array) -> Array:
     """Return the evidence against each cell: the sum over its bets."""
-    wealth = np.minimum(log_wealth, _MOST)
+    wealth = np.minimum(log_wealth, _MAX_LOG_WEALTH)
     return np.asarray(np.exp(wealth, out=wealth).sum(axis=-1))
 
 
@@ -190,7 +198,7 @@ class WrongAnswers:
 
     Parameters
     ----------
-    against_unfair, against_fair
+    bands_for_fair, bands_for_unfair
         The bands that each set rests on: where the past is finite their levels differ.
     gamma, epsilon, compare, blocks
         The question; every group is compared with every other if there are no blocks.
@@ -203,8 +211,8 @@ class WrongAnswers:
         Width of a cell in epsilons.
     """
 
-    against_unfair: Rates
-    against_fair: Rates
+    bands_for_fair: BandsByRate
+    bands_for_unfair: BandsByRate
     gamma: float
     epsilon: float
     level_fair: float
@@ -215,7 +223,7 @@ class WrongAnswers:
     blocks: tuple[Block, ...] = ()
 
     def __post_init__(self) -> None:
-        everybody = tuple(range(len(self.against_fair[0])))
+        everybody = tuple(range(len(self.bands_for_unfair[0])))
         object.__setattr__(self, "blocks", self.blocks or (Block("", everybody),))
 
     @cached_property
@@ -226,14 +234,14 @@ class WrongAnswers:
     @property
     def step(self) -> float:
         """How far a rate moves over a cell."""
-        return max(self.fineness * self.epsilon, _FINEST)
+        return max(self.fineness * self.epsilon, _MIN_STEP)
 
     def both_allowed(self, low: Array, high: Array) -> bool:
         """Say whether every point of a box lies in both sets, as far as cells reach beyond them."""
         gap = self.gamma + self.epsilon - self.step
         if not any(
             _reach(rates, a, b, low[[b]], gap, self.compare)[0][0] >= high[a]
-            for a, b, rates in _pieces(self.against_unfair, self.pairs)
+            for a, b, rates in _pieces(self.bands_for_fair, self.pairs)
         ):
             return False
         gap = self.gamma + self.step
@@ -255,7 +263,7 @@ def unfair_covers(wrong: WrongAnswers) -> tuple[NullCells, ...]:
     gap, compare = wrong.gamma + wrong.epsilon, wrong.compare
     sizes = wrong.epsilon * np.asarray(fair_sizes(gap, wrong.epsilon))
     parts = []
-    for a, b, rates in _pieces(wrong.against_unfair, wrong.pairs):
+    for a, b, rates in _pieces(wrong.bands_for_fair, wrong.pairs):
         ends = _grid([bands[b] for bands in rates], wrong.step, compare)
         reach, active = _reach(rates, a, b, ends[1:], gap, compare)
         full = reach >= 0.0
@@ -277,7 +285,7 @@ def fair_covers(wrong: WrongAnswers) -> tuple[NullCells, ...]:
     the past tells them apart, their order follows from it; where it does not, there is a cover
     for either order.
     """
-    rates, epsilon = wrong.against_fair, wrong.epsilon
+    rates, epsilon = wrong.bands_for_unfair, wrong.epsilon
     sizes = epsilon * np.asarray(unfair_sizes(epsilon))
     covers = []
     for block in wrong.blocks:
@@ -291,7 +299,7 @@ def fair_covers(wrong: WrongAnswers) -> tuple[NullCells, ...]:
     return tuple(covers)
 
 
-def _pieces(rates: Rates, pairs: Pairs) -> Iterator[tuple[int, int, Rates]]:
+def _pieces(rates: BandsByRate, pairs: Pairs) -> Iterator[tuple[int, int, BandsByRate]]:
     """Yield groups a and b, and the rates whose gap counts where a's unknown is too low beside b's.
 
     Then a falling rate of a is above b's, and a rising one of b above a's.
@@ -306,7 +314,7 @@ def _pieces(rates: Rates, pairs: Pairs) -> Iterator[tuple[int, int, Rates]]:
 
 
 def _reach(
-    rates: Rates, a: int, b: int, lam_b: Array, gap: float, compare: GapScale
+    rates: BandsByRate, a: int, b: int, lam_b: Array, gap: float, compare: GapScale
 ) -> tuple[Array, Ints]:
     """Return u(lam_b), and the rate that sets it.
 
@@ -330,7 +338,7 @@ def _corridor(wrong: WrongAnswers, a: int, b: int, lam_b: Array, gap: float) -> 
     Neither falls, also where a's rate is the same for all of its unknowns.
     """
     ends = []
-    for bands in wrong.against_fair:
+    for bands in wrong.bands_for_unfair:
         slack = 0.0 if bands[a].depends_on_r and bands[b].depends_on_r else _ROUNDING
         low = wrong.compare.below(bands[b].low.value(lam_b), gap) - slack
         high = wrong.compare.above(bands[b].high.value(lam_b), gap) + slack
@@ -348,7 +356,7 @@ def _corridor_cells(wrong: WrongAnswers, a: int, b: int, sizes: Array) -> NullCe
     truth lies above the corridor, and a little that it lies below: the less, the further that side
     is. The lower half mirrors it. Where the corridor narrows to nothing both sides are as near.
     """
-    rates, compare = wrong.against_fair, wrong.compare
+    rates, compare = wrong.bands_for_unfair, wrong.compare
     ends = np.tile(_grid([bands[b] for bands in rates], wrong.step, compare), (2, 1))
     start, end = ends[:, :-1].ravel(), ends[:, 1:].ravel()
     upper = np.repeat([False, True], ends.shape[1] - 1)
@@ -366,7 +374,7 @@ def _corridor_cells(wrong: WrongAnswers, a: int, b: int, sizes: Array) -> NullCe
     aim = _aim(rates, a, b, _steepest(wrong, a, b, at, edges, active))
     unit, far_side = _unit(compare, aim, at), np.stack([high, low], axis=1)
     extra = np.abs(aim.value(far_side)[0] - aim.value(at)[0])
-    far = 0.5 * np.exp(-FADE * (extra / unit).max(axis=1) / wrong.epsilon)
+    far = 0.5 * np.exp(-FAR_SIDE_FADE * (extra / unit).max(axis=1) / wrong.epsilon)
     up_share = np.where(upper, 1.0 - far, far)
     weight = np.stack([up_share, 1.0 - up_share], axis=1)
     corners = Corners(at, aim, np.tile([1.0, -1.0], (len(start), 1)), weight, extra)
@@ -384,7 +392,7 @@ def _steepest(wrong: WrongAnswers, a: int, b: int, at: Array, edges: Array, acti
     """
     edges = np.clip(edges, 0.0, 1.0)
     edge = np.take_along_axis(edges, active[None], axis=0)
-    aim = _aim(wrong.against_fair, a, b, np.arange(len(edges))[:, None, None] + 0 * active)
+    aim = _aim(wrong.bands_for_unfair, a, b, np.arange(len(edges))[:, None, None] + 0 * active)
     same = np.abs(aim.value(edges)[0] - aim.value(edge)[0]) <= wrong.step
     at = at[:, None]
     pace = (at * (1.0 - at) * aim.slope(at) ** 2).sum(axis=0) / _unit(wrong.compare, aim, at)
@@ -424,13 +432,13 @@ def _level_cells(
     ranges = least - _ROUNDING, most + _ROUNDING
     boxes = Band.stack([bands[g] for g in inside]).between(*ranges, falling=_falls(bands))
     low, high = _tightened(wrong, block, *boxes)
-    too_high = {(b, a) for a, b, _ in _pieces(wrong.against_fair, wrong.pairs)}
+    too_high = {(b, a) for a, b, _ in _pieces(wrong.bands_for_unfair, wrong.pairs)}
     pairs = [pair for pair in permutations(inside, 2) if pair in too_high]
     a_b, one = np.array(pairs).T, np.ones((len(low), len(pairs)))
     places = np.searchsorted(inside, a_b)
     at = np.stack([high[:, places[0]], low[:, places[1]]])
     curves = Curve.stack([band.low for band in bands])
-    aim = changed(curves, lambda x: np.broadcast_to(x[a_b[:, None]], at.shape))
+    aim = map_coefficients(curves, lambda x: np.broadcast_to(x[a_b[:, None]], at.shape))
     weight = one * _pair_weights(wrong, bands, pairs)
     corners = Corners(at, aim, one, weight, 0.0 * one)
     return NullCells.made(wrong, inside, (low, high), pairs, corners, sizes)
@@ -446,7 +454,7 @@ def _tightened(wrong: WrongAnswers, block: Block, low: Array, high: Array) -> tu
     full = _full(low, high).all(axis=1)
     low, high = np.clip(low[full], 0.0, 1.0), np.clip(high[full], 0.0, 1.0)
     counts = np.array([[a == b or (a, b) in block.pairs for b in inside] for a in inside])
-    for bands in wrong.against_fair * _ROUNDS:
+    for bands in wrong.bands_for_unfair * _TIGHTENING_ROUNDS:
         own, falling = Band.stack([bands[g] for g in inside]), _falls([bands[g] for g in inside])
         most = np.maximum(own.high.value(low), own.high.value(high))
         least = np.minimum(own.low.value(low), own.low.value(high))
@@ -477,19 +485,23 @@ def _pair_weights(
     k, often = len(bands), np.zeros(len(pairs))
     if wrong.precision:
         rng = np.random.default_rng(1)
-        mean = np.clip(rng.uniform(0.1, 1.0, (_DRAWS, 1)) * np.array(wrong.precision), 0.01, 0.99)
-        odds = np.log(mean / (1.0 - mean)) + JITTER * rng.normal(size=mean.shape)
+        mean = np.clip(
+            rng.uniform(0.1, 1.0, (_WEIGHT_DRAWS, 1)) * np.array(wrong.precision), 0.01, 0.99
+        )
+        odds = np.log(mean / (1.0 - mean)) + LOG_ODDS_JITTER * rng.normal(size=mean.shape)
         r = 1.0 / (1.0 + np.exp(-odds))
         rate = Band.stack(bands).low.value(r) * (-1.0 if _falls(bands) else 1.0)
         a, b = np.array(pairs).T
         apart = rate[:, a] - rate[:, b]
-        np.add.at(often, apart.argmax(axis=1)[apart.max(axis=1) > 0.0], 1.0 / _DRAWS)
-    pasts = [(wrong.precision[g : g + 1], *(b[g] for b in wrong.against_fair)) for g in range(k)]
+        np.add.at(often, apart.argmax(axis=1)[apart.max(axis=1) > 0.0], 1.0 / _WEIGHT_DRAWS)
+    pasts = [
+        (wrong.precision[g : g + 1], *(b[g] for b in wrong.bands_for_unfair)) for g in range(k)
+    ]
     kind = [pasts.index(past) for past in pasts]
     kinds = [(kind[a], kind[b]) for a, b in pairs]
     share = np.array([often[[own == other for other in kinds]].mean() for own in kinds])
     share = share / share.sum() if share.sum() else np.full(len(pairs), 1.0 / len(pairs))
-    return np.asarray(UNIFORM / len(pairs) + (1.0 - UNIFORM) * share)
+    return np.asarray(UNIFORM_PAIR_SHARE / len(pairs) + (1.0 - UNIFORM_PAIR_SHARE) * share)
 
 
 def _level_grid(bands: Sequence[Band], step: float, compare: GapScale) -> Array:
@@ -511,10 +523,10 @@ def _falls(bands: Sequence[Band]) -> bool:
     return any(curve.trend < 0 for band in bands for curve in (band.low, band.high))
 
 
-def _aim(rates: Rates, a: int, b: int, rate: Ints) -> Curve:
+def _aim(rates: BandsByRate, a: int, b: int, rate: Ints) -> Curve:
     """Return the curves of a and of b, first axis, that bets aim by: of a rate at each place."""
     curves = Curve.stack([bands[g].low for g in (a, b) for bands in rates])
-    return changed(curves, lambda x: x.reshape(2, -1)[:, rate])
+    return map_coefficients(curves, lambda x: x.reshape(2, -1)[:, rate])
 
 
 def _unit(compare: GapScale, aim: Curve, at: Array) -> Array:

@@ -8,7 +8,7 @@ label that is always asked for is the case pi = 1, in which Z = Y.
 At a corner x a bet with factors ``one`` and ``zero`` for the outcomes multiplies its stake by
 ``1 + W (Z - x)``, where ``W = one - zero`` for a plain label. Its mean under a null point lam is
 ``1 + W (lam - x)``, at most 1 when W points away from the cell. Only its size changes for wider
-observations: :func:`resized` keeps corner and direction. The size, and the range that bounds it,
+observations: :func:`rescale` keeps corner and direction. The size, and the range that bounds it,
 must be fixed before the person's score and price are read; m and pi may come after.
 """
 
@@ -26,11 +26,11 @@ Ends = tuple[float, float]
 LABEL: Ends = (0.0, 1.0)
 """A label that is always asked for."""
 
-MOST_LOST = 0.9  # share of its stake that a bet may lose by one observation it is sized for
+MAX_LOSS = 0.9  # share of its stake that a bet may lose by one observation it is sized for
 
 
 @dataclass(frozen=True)
-class Sizing:
+class BetScale:
     """What bets on a group's coming observations go by, fixed before they are made.
 
     Parameters
@@ -60,15 +60,15 @@ class Sizing:
 
 
 @dataclass(frozen=True)
-class Sized:
-    """Observations that one sizing was in force for: Z of each at its least and at its most."""
+class ScoredBatch:
+    """Observations that one bet_scale was in force for: Z of each at its least and at its most."""
 
-    sizing: Sizing
+    bet_scale: BetScale
     low: Array
     high: Array
 
 
-def resized(zero: Array, one: Array, corner: Array, sizing: Sizing) -> tuple[Array, Array]:
+def rescale(zero: Array, one: Array, corner: Array, bet_scale: BetScale) -> tuple[Array, Array]:
     """Return factors for Z = 0 and Z = 1 of bets that start at corners, as large as Z allows.
 
     The size is the Kelly bet's to the third moment: ``m1/m2 (1 + m1 m3/m2^2)``, with moments of
@@ -76,13 +76,13 @@ def resized(zero: Array, one: Array, corner: Array, sizing: Sizing) -> tuple[Arr
     """
     m1 = corner * (one - 1.0)  # rho - x
     rho = corner + m1
-    r = sizing.mean
-    spread = sizing.variance * np.clip(rho * (1.0 - rho) / (r * (1.0 - r)), 0.5, 2.0)
+    r = bet_scale.mean
+    spread = bet_scale.variance * np.clip(rho * (1.0 - rho) / (r * (1.0 - r)), 0.5, 2.0)
     m2 = spread + m1 * m1
-    m3 = sizing.third + 3.0 * m1 * spread + m1**3
+    m3 = bet_scale.third + 3.0 * m1 * spread + m1**3
     size = m1 / m2 * np.clip(1.0 + m1 * m3 / (m2 * m2), 0.5, 1.3)
     size = np.where(one == zero, 0.0, size)
-    worst = np.where(size > 0.0, corner - sizing.low, sizing.high - corner)
-    most = MOST_LOST / np.maximum(worst, 1e-12)
+    worst = np.where(size > 0.0, corner - bet_scale.low, bet_scale.high - corner)
+    most = MAX_LOSS / np.maximum(worst, 1e-12)
     size = np.clip(size, -most, most)
     return 1.0 - size * corner, 1.0 + size * (1.0 - corner)

@@ -18,7 +18,7 @@ from equipoise._arrays import Array
 from equipoise._json import JsonValue
 from equipoise.audits.label_work import LabelWork
 from equipoise.cells import Cells, GroupCells
-from equipoise.evidence.evidence import PILOT
+from equipoise.evidence.evidence import PILOT_LABELS
 from equipoise.history.past import Past
 from equipoise.planning.scenarios import Scenario
 from equipoise.question import Costs, Question, Verdict
@@ -220,7 +220,7 @@ class Forecaster:
         low, high = FITTED.spread[parts.verdict][parts.far < 1.0]
         spread = zip(LEVELS, (low, 1.0, high), strict=True)
         each = parts.labels * median / max(parts.work, 1e-9)
-        each = np.maximum(each, PILOT * self._now.reachable)
+        each = np.maximum(each, PILOT_LABELS * self._now.reachable)
         labels = dict(zip(self._now.groups, each.tolist(), strict=True))
         return Forecast(
             scenario=case,

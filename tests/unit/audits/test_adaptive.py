@@ -186,7 +186,7 @@ def test_bounds_and_evidence_work_at_the_levels_of_the_budget(exact: bool) -> No
     assert audit._design.bands == bands_from_past(past, question.metric, budget.past_intervals)
     expected = bands_from_past(past, question.metric, budget.past_fair)
     at = audit.groups.index("A")
-    assert [bands[at] for bands in wrong.against_unfair] == [
+    assert [bands[at] for bands in wrong.bands_for_fair] == [
         by_group["A"] for by_group in expected.values()
     ]
 

@@ -40,17 +40,17 @@ class Setup:
     compare: GapScale = GapScale.DIFFERENCE
 
     @property
-    def against_unfair(self) -> Bands:
+    def bands_for_fair(self) -> Bands:
         return bands_from_past(self.past, self.metric, 0.0025)
 
     @property
-    def against_fair(self) -> Bands:
+    def bands_for_unfair(self) -> Bands:
         return bands_from_past(self.past, self.metric, 0.001)
 
     def wrong(self, level: float = NEVER, *, fineness: float = FINENESS) -> WrongAnswers:
         unfair, fair = (
             tuple(tuple(by_group.values()) for by_group in bands.values())
-            for bands in (self.against_unfair, self.against_fair)
+            for bands in (self.bands_for_fair, self.bands_for_unfair)
         )
         cells = self.past.cells.values()
         precision = tuple(c.approved_positive / max(c.approved, 1) for c in cells)
@@ -130,7 +130,7 @@ def covers(evidence: Evidence) -> list[NullCells]:
 def weighed(evidence: Evidence) -> list[np.ndarray]:
     """Return the evidence against every cell of every cover, of what is known now."""
     return [
-        value_of(evidence._log_wealth(cover, slice(None), evidence._now()))[0]
+        value_of(evidence._log_wealth(cover, slice(None), evidence._current_counts()))[0]
         for cover in (*evidence._against_unfair, *evidence._against_fair)
     ]
 
@@ -138,7 +138,7 @@ def weighed(evidence: Evidence) -> list[np.ndarray]:
 def missing(evidence: Evidence) -> list[np.ndarray]:
     """Return per cover, that of the UNFAIR set first, the nats that cells which stand lack."""
     every = (*evidence._against_unfair, *evidence._against_fair)
-    return [evidence._lacking(cover, evidence._now())[2] for cover in every]
+    return [evidence._missing_nats(cover, evidence._current_counts())[2] for cover in every]
 
 
 def request(evidence: Evidence, group: int, ends: Ends = LABEL) -> int:

@@ -18,7 +18,12 @@ from hypothesis import strategies as st
 
 from equipoise.comparison import GapScale
 from equipoise.evidence import NullCells
-from equipoise.evidence.null_cells import _ROUNDS, _level_grid, fair_covers, unfair_covers
+from equipoise.evidence.null_cells import (
+    _TIGHTENING_ROUNDS,
+    _level_grid,
+    fair_covers,
+    unfair_covers,
+)
 from equipoise.history.past import Past
 from equipoise.rates import METRICS, RATES
 from tests.profiles import examples, quick
@@ -55,7 +60,7 @@ def points(setup: Setup, rng: np.random.Generator) -> np.ndarray:
     out = [rng.uniform(size=(6, k)), np.round(rng.uniform(size=(2, k)))]
     gap, gamma = Fraction(setup.gamma + setup.epsilon), Fraction(setup.gamma)
     for unfair, fair in zip(
-        setup.pairs(setup.against_unfair), setup.pairs(setup.against_fair), strict=True
+        setup.pairs(setup.bands_for_fair), setup.pairs(setup.bands_for_unfair), strict=True
     ):
         moved = rng.uniform(size=(3, k))
         lam_b = [Fraction(x) for x in moved[:, unfair.b]]
@@ -80,12 +85,12 @@ def test_every_point_of_a_wrong_answer_lies_in_a_cell(setup: Setup, seed: int) -
     gap, gamma = Fraction(setup.gamma + setup.epsilon), Fraction(setup.gamma)
     for point in points(setup, np.random.default_rng(seed)):
         exact = [Fraction(x) for x in point]
-        for pair in setup.pairs(setup.against_unfair):
+        for pair in setup.pairs(setup.bands_for_fair):
             if is_unfair(pair, exact[pair.a], exact[pair.b], gap):
                 assert covered(unfair, point, (pair.a, pair.b)), (pair, point)
         if all(
             is_fair(pair, exact[pair.a], exact[pair.b], gamma)
-            for pair in setup.pairs(setup.against_fair)
+            for pair in setup.pairs(setup.bands_for_unfair)
         ):
             assert all(covered(cover, point) for cover in fair), point
 
@@ -115,10 +120,10 @@ def test_cells_and_bets_of_two_groups_stand_up_to_exact_arithmetic(setup: Setup,
             ours = np.stack([cells.low[cell, [a, b]], cells.high[cell, [a, b]]], axis=1)
             start, end = map(Fraction, ours[1])
             if cells in unfair_covers(wrong):
-                pair = next(p for p in setup.pairs(setup.against_unfair) if p.a == a)
+                pair = next(p for p in setup.pairs(setup.bands_for_fair) if p.a == a)
                 boxes = [unfair_box(pair, start, end, gap)]
             else:
-                pair = next(p for p in setup.pairs(setup.against_fair) if p.a == a)
+                pair = next(p for p in setup.pairs(setup.bands_for_unfair) if p.a == a)
                 boxes = [fair_box(pair, start, end, half, gamma) for half in (0, 1)]
             same = [
                 box
@@ -150,7 +155,9 @@ def test_level_cells_stand_up_to_exact_arithmetic(setup: Setup, seed: int) -> No
         setup.wrong(fineness=0.5),
         Fraction(setup.gamma),
     )
-    rates = [(RATES[rate].trend < 0, list(by.values())) for rate, by in setup.against_fair.items()]
+    rates = [
+        (RATES[rate].trend < 0, list(by.values())) for rate, by in setup.bands_for_unfair.items()
+    ]
     for (falling, bands), cells in zip(rates, fair_covers(wrong), strict=True):
         found = 0
         for start, end in pairwise(_level_grid(bands, wrong.step, setup.compare)):
@@ -158,7 +165,9 @@ def test_level_cells_stand_up_to_exact_arithmetic(setup: Setup, seed: int) -> No
             sides = [level_side(band, falling, Fraction(float(start)), top) for band in bands]
             if any(side is None for side in sides):
                 continue
-            sides = tightened([s for s in sides if s], rates, setup.compare, gamma, _ROUNDS)
+            sides = tightened(
+                [s for s in sides if s], rates, setup.compare, gamma, _TIGHTENING_ROUNDS
+            )
             if sides is None:  # ours may be kept, for the sake of rounding
                 if found == len(cells) or not np.isclose(cells.low[found], cells.high[found]).any():
                     continue

@@ -146,13 +146,13 @@ def test_what_a_request_meets_does_not_depend_on_later_answers(setup: Setup, see
     evidence = replay(setup.start(NEVER), events[:last])
     asked = evidence.requests
     epochs = evidence._starts[evidence._starts < asked].tolist()
-    sizings = evidence._sizings[: len(epochs)]
+    bet_scales = evidence._bet_scales[: len(epochs)]
     for number in rng.permutation(asked).tolist():
         if evidence.outcomes[number] == PENDING:
             record(evidence, number, int(rng.integers(-1, 2)))
             evidence.advance()
     assert evidence._starts[evidence._starts < asked].tolist() == epochs
-    assert evidence._sizings[: len(epochs)] == sizings
+    assert evidence._bet_scales[: len(epochs)] == bet_scales
 
 
 @examples(5)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.evidence import UNKNOWN, Evidence, anytime_interval
-from equipoise.evidence.observation import LABEL, Ends, Sized, Sizing
+from equipoise.evidence.observation import LABEL, BetScale, Ends, ScoredBatch
 from tests.profiles import examples
 from tests.support.observations import SamplingRule, ends_of, largest_mean, random_design
 from tests.unit.evidence.states import (
@@ -37,23 +37,23 @@ class RandomSizer:
     seed: int
     designs: list[SamplingRule | None] = field(default_factory=list)
 
-    def sizings(self) -> list[Sizing | None]:
+    def bet_scales(self) -> list[BetScale | None]:
         rng = np.random.default_rng(self.seed)
         self.seed += 1
         self.designs = [random_design(rng) if rng.random() < 0.7 else None for _ in self.designs]
-        return [None if d is None else d.sizing(rng) for d in self.designs]
+        return [None if d is None else d.bet_scale(rng) for d in self.designs]
 
 
 def started(setup: Setup, level: float) -> tuple[Evidence, RandomSizer]:
     evidence, k = setup.start(level), len(setup.r)
-    sizer = RandomSizer(k, setup.seed, [None] * k)
-    evidence._sizer = sizer.sizings
+    rescale_bets = RandomSizer(k, setup.seed, [None] * k)
+    evidence._rescale_bets = rescale_bets.bet_scales
     evidence.next_plan = 4
-    return evidence, sizer
+    return evidence, rescale_bets
 
 
-def observed(sizer: RandomSizer, group: int, rng: np.random.Generator) -> Ends:
-    design = sizer.designs[group]
+def observed(rescale_bets: RandomSizer, group: int, rng: np.random.Generator) -> Ends:
+    design = rescale_bets.designs[group]
     return LABEL if design is None else design.draw(rng)
 
 
@@ -77,15 +77,15 @@ def test_no_bet_gains_on_average_under_its_null_nor_loses_almost_all() -> None:
 @given(setups(most_groups=3), st.integers(0, 2**32))
 def test_sized_bets_are_legal_at_every_point_of_their_cell(setup: Setup, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    sizing = random_design(rng).sizing(rng)
+    bet_scale = random_design(rng).bet_scale(rng)
     for cells in covers(setup.start()):
         rows = np.arange(len(cells))[:, None]
         for side, group in enumerate(cells.groups):
-            zero, one = cells.sized_factors(side, sizing, slice(None))
+            zero, one = cells.scored_factors(side, bet_scale, slice(None))
             for ends in (cells.low, cells.high):
                 lam = ends[rows, group]
                 assert (lam * one + (1.0 - lam) * zero <= 1.0 + 1e-12).all()
-            for z in (sizing.low, sizing.high):
+            for z in (bet_scale.low, bet_scale.high):
                 assert (z * one + (1.0 - z) * zero >= 0.1 - 1e-9).all()
 
 
@@ -95,14 +95,14 @@ def test_sized_bets_are_legal_at_every_point_of_their_cell(setup: Setup, seed: i
 @examples(4)
 @given(setups(most_groups=3), st.integers(0, 2**32))
 def test_a_block_of_observations_counts_as_one_by_one(setup: Setup, seed: int) -> None:
-    (one_by_one, _), (at_once, sizer) = started(setup, 0.02), started(setup, 0.02)
+    (one_by_one, _), (at_once, rescale_bets) = started(setup, 0.02), started(setup, 0.02)
     rng, r = np.random.default_rng(seed), np.array(setup.r)
     for _ in range(12):
         groups, people = [], []
         labels = 0.0
         while labels < at_once.labels_until_plan and rng.random() < 0.95:
             groups.append(int(rng.integers(len(r))))
-            people.append(observed(sizer, groups[-1], rng))
+            people.append(observed(rescale_bets, groups[-1], rng))
             labels += at_once._equivalents[-1, groups[-1]]
         if not groups:
             continue
@@ -129,11 +129,11 @@ def story(
     setup: Setup, seed: int, level: float, *, out: float
 ) -> tuple[Evidence, dict[int, int], list[int]]:
     """Let observed people come, some of whose labels stay pending; return outcomes, and these."""
-    evidence, sizer = started(setup, level)
+    evidence, rescale_bets = started(setup, level)
     rng = np.random.default_rng(seed)
     outcomes, waiting = {}, []
     for group, outcome in setup.stream(vanishing=0.0):
-        person = observed(sizer, group, rng)
+        person = observed(rescale_bets, group, rng)
         number = request(evidence, group, person)
         if person[0] == person[1]:
             continue
@@ -171,13 +171,13 @@ def test_a_correction_changes_its_own_factor_only(setup: Setup, seed: int) -> No
     if not outcomes:
         return
     number = int(np.random.default_rng(seed).choice(list(outcomes)))
-    epochs = evidence._starts.tolist(), [*evidence._sizings]
+    epochs = evidence._starts.tolist(), [*evidence._bet_scales]
     before = weighed(evidence)
     record(evidence, number, 1 - outcomes[number])
     evidence.advance(replan=False)
     record(evidence, number, outcomes[number])
     evidence.advance(replan=False)
-    assert (evidence._starts.tolist(), evidence._sizings) == epochs
+    assert (evidence._starts.tolist(), evidence._bet_scales) == epochs
     for now, then in zip(weighed(evidence), before, strict=True):
         assert np.allclose(now, then, rtol=1e-9, atol=0.0)
 
@@ -200,7 +200,7 @@ def test_an_observation_outside_its_declared_range_is_refused() -> None:
     evidence, _ = started(random_setup(5, 2), NEVER)
     with pytest.raises(ValueError, match="range that was declared"):
         request(evidence, 0, ends_of(0.5, 0.5, asked=True))
-    evidence._begin_epoch([Sizing(0.5, 0.5, 0.0, -0.5, 1.5, 1.0, 0.5)] * 2)
+    evidence._begin_epoch([BetScale(0.5, 0.5, 0.0, -0.5, 1.5, 1.0, 0.5)] * 2)
     request(evidence, 0, ends_of(0.5, 0.5, asked=True))
     with pytest.raises(ValueError, match="range that was declared"):
         request(evidence, 0, ends_of(0.5, 0.4, asked=True))
@@ -214,13 +214,15 @@ def test_an_interval_from_observations_covers_the_mean() -> None:
     runs, level, missed = 25, 0.2, 0
     rng = np.random.default_rng(4)
     design = SamplingRule(0.1, 0.4, 0.2)
-    sizing = Sizing(0.3, 0.6, 0.3, 0.4 * (1 - 5.0), 0.1 + 0.9 * 5.0, 1.0, 0.5)
+    bet_scale = BetScale(0.3, 0.6, 0.3, 0.4 * (1 - 5.0), 0.1 + 0.9 * 5.0, 1.0, 0.5)
     for _ in range(runs):
         people = [design.draw(rng) for _ in range(300)]
         z = np.array([p[int(rng.random() < 0.3)] for p in people])
         labels = rng.random(20) < 0.3
         ends = [
-            anytime_interval(labels.sum(), (~labels).sum(), 0, level, [Sized(sizing, z[:n], z[:n])])
+            anytime_interval(
+                labels.sum(), (~labels).sum(), 0, level, [ScoredBatch(bet_scale, z[:n], z[:n])]
+            )
             for n in range(50, 301, 50)
         ]
         missed += any(not low <= 0.3 <= high for low, high in ends)
@@ -230,15 +232,19 @@ def test_an_interval_from_observations_covers_the_mean() -> None:
 
 def test_unknown_observations_only_widen_an_interval() -> None:
     rng = np.random.default_rng(0)
-    sizing = Sizing(0.3, 0.6, 0.3, -1.6, 4.6, 1.0, 0.5)
+    bet_scale = BetScale(0.3, 0.6, 0.3, -1.6, 4.6, 1.0, 0.5)
     people = [SamplingRule(0.1, 0.4, 0.2).draw(rng) for _ in range(400)]
     low, high = np.array(people).T
     open_ends = rng.random(400) < 0.02
     known = np.where(rng.random(400) < 0.3, high, low)
     wide = anytime_interval(
-        6, 14, 2, 0.05, [Sized(sizing, *(np.where(open_ends, e, known) for e in (low, high)))]
+        6,
+        14,
+        2,
+        0.05,
+        [ScoredBatch(bet_scale, *(np.where(open_ends, e, known) for e in (low, high)))],
     )
     for ones in range(3):
         for z in (known, np.where(open_ends, low, known), np.where(open_ends, high, known)):
-            narrow = anytime_interval(6 + ones, 16 - ones, 0, 0.05, [Sized(sizing, z, z)])
+            narrow = anytime_interval(6 + ones, 16 - ones, 0, 0.05, [ScoredBatch(bet_scale, z, z)])
             assert wide[0] <= narrow[0] <= narrow[1] <= wide[1]
