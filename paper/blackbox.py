@@ -12,7 +12,7 @@ from pandas import DataFrame
 from equipoise.audits.estimated_rates import paper_epsilon
 from equipoise.bounds import expectation
 from equipoise.free_check import check
-from equipoise.history.past import counts_until
+from equipoise.history.rows_until import counts_until
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld

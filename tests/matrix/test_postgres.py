@@ -11,7 +11,7 @@ import sqlalchemy
 
 import equipoise as eq
 from tests.support.postgres import new_database, postgres
-from tests.unit.history.test_read import (
+from tests.unit.history.test_counting import (
     COLUMNS,
     PEOPLE,
     cells_of,

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import equipoise as eq
-from tests.unit.history.test_read import (
+from tests.unit.history.test_counting import (
     COLUMNS,
     PEOPLE,
     cells_of,

@@ -12,7 +12,7 @@ import equipoise as eq
 from equipoise.audits.base import Step
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.history.other_columns import rank_test
+from equipoise.history.randomness import rank_test
 from equipoise.question import Ticket, Want
 from equipoise.rates import clopper_pearson
 from equipoise.worlds import CellWorld

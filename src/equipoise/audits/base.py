@@ -30,8 +30,8 @@ from equipoise.errors import (
 )
 from equipoise.finding import Finding
 from equipoise.free_check import Check, check
+from equipoise.history.coding import LiveValues
 from equipoise.history.past import Past, require_past
-from equipoise.history.values import LiveValues
 from equipoise.question import Costs, Question, ScoreRecord, Ticket, Want, require_asked
 
 Features = NDArray[np.float64]

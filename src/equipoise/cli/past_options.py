@@ -98,7 +98,7 @@ def past_decisions(
 
     def read() -> History:
         from equipoise.history import History
-        from equipoise.history.options import save_reading
+        from equipoise.history.saved_readings import save_reading
 
         try:
             with working("Reading past decisions …"):

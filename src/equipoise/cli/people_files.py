@@ -17,8 +17,8 @@ from equipoise._json import JsonValue
 from equipoise.cli.audit_people import SAID, what_came
 from equipoise.cli.console import working
 from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.history.coding import LiveValues
 from equipoise.history.tables import as_bad_data
-from equipoise.history.values import LiveValues
 from equipoise.ledger.commands import AT_ONCE, Ask, Command, printable
 
 if TYPE_CHECKING:

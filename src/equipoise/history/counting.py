@@ -12,30 +12,19 @@ from typing import Any
 from equipoise.cells import Cells, Decider, GroupCells
 from equipoise.comparison import WITHIN
 from equipoise.errors import BadData, InvalidInput, UnknownName, few_of
+from equipoise.history.coding import AND, Coding, Grouping, YesNo
+from equipoise.history.dates import cut
 from equipoise.history.history import History, ReadSummary
-from equipoise.history.options import (
-    MEANINGS,
-    ROLES,
-    Problem,
-    ReadOptions,
-    listed,
-    one_or_list,
-    settle,
-)
-from equipoise.history.other_columns import cut
+from equipoise.history.meanings import NOTHING, read_yes_no
+from equipoise.history.options import MEANINGS, ROLES, ReadOptions, listed, one_or_list
+from equipoise.history.problems import Problem, settle
 from equipoise.history.sources import open_table
 from equipoise.history.tables import Rows, Table, require_once
 from equipoise.history.values import (
-    AND,
-    NOTHING,
     STANDARD,
-    Coding,
-    Grouping,
-    YesNo,
     is_missing,
     key_of,
     labels_of,
-    read_yes_no,
     require_plain,
     rows,
     shown,

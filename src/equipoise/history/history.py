@@ -15,9 +15,11 @@ from equipoise._json import JsonValue
 from equipoise.cells import Cells
 from equipoise.display import Row, Shown
 from equipoise.errors import InvalidInput, require_kind
-from equipoise.history.options import ReadOptions, saved_reading
+from equipoise.history.coding import Coding
+from equipoise.history.options import ReadOptions
 from equipoise.history.past import Past, require_past
-from equipoise.history.values import Coding, with_counts
+from equipoise.history.saved_readings import saved_reading
+from equipoise.history.values import with_counts
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -186,7 +188,7 @@ class History(Past, Shown):
             it, which was tried. What only a person can know is left open in it.
         """
         from equipoise.history.counting import count_table
-        from equipoise.history.other_columns import require_random
+        from equipoise.history.randomness import require_random
 
         counted = count_table(source, options)
         past = counted.past

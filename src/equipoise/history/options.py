@@ -1,25 +1,17 @@
-"""What a caller says about a table, what is still to be said, and the call that says all of it.
-
-Rules raise a :class:`Problem` at the first thing that they cannot read. Where a remedy is clear,
-the problem has the arguments that bring it, and :func:`settle` tries again with them. So one
-message has all problems of a table, and the call at its end was tried.
-"""
+"""What a caller says about a table: the arguments of :meth:`equipoise.History.read`."""
 
 from __future__ import annotations
 
 import datetime
-import json
 import os
 import re
 import shlex
-import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from equipoise._json import JsonValue, plain
-from equipoise.errors import BadData, InvalidInput, UnknownName, require_whole
+from equipoise._json import JsonValue
+from equipoise.errors import InvalidInput, UnknownName, require_whole
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,9 +43,7 @@ BELONGS = {
     "repeated": "id",
 }
 """Arguments that say nothing without another one."""
-MOST_PROBLEMS = 30
 PASSWORD = re.compile(r"(?<=://)([^/@]*):[^/@]*@")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,135 +173,16 @@ class ReadOptions:
     @property
     def given(self) -> dict[str, Any]:
         """The arguments that are not at their defaults."""
-        return _said(vars(self))
+        return without_defaults(vars(self))
 
     def call(self, source: object) -> str:
         """Return the call and, for files and databases, the command, that read a source."""
-        arguments, flags = _spelled(self.given)
+        arguments, flags = spelled(self.given)
         paths = [PASSWORD.sub(r"\1:***@", place) for place in places_of(source)]
         if not paths:
             return f"  History.read({type(source).__name__.lower()}, {arguments})"
         command = " ".join([*map(shlex.quote, paths), flags])
         return f"  History.read({one_or_list(paths)!r}, {arguments})\n  equipoise check {command}"
-
-
-class Problem(BadData):
-    """Something about a table that has to be said; ``fix`` are the arguments that say it.
-
-    ``text`` leaves them out.
-    """
-
-    def __init__(self, text: str, **fix: Any) -> None:
-        self.text, self.fix = text, fix
-        arguments, flags = _spelled(fix)
-        text += f": {arguments}" if arguments else ""
-        super().__init__(f"{text} ({flags})" if flags else text)
-
-
-class UnreadTable(BadData):
-    """A table that cannot be read as was said.
-
-    ``problems`` are all that is to be said of it, without the arguments that say it; ``proposal``
-    are the options that would read it, as plain data; where only a person can choose there are
-    ``{"choices": [...]}``.
-    """
-
-    def __init__(self, text: str, problems: Sequence[str], proposal: Any = None) -> None:
-        super().__init__(text)
-        self.problems, self.proposal = problems, proposal or {}
-
-
-def settle(options: ReadOptions, source: object, step: Callable[[ReadOptions], T]) -> T:
-    """Take a step; if it meets problems, follow their remedies and report all in one message.
-
-    The call at the end of the message was made, and it reads the table.
-    """
-    problems: list[Problem] = []
-    asked = options
-    while True:
-        try:
-            done = step(options)
-        except Problem as problem:
-            problems.append(problem)
-            better = options.corrected(problem.fix)
-            if better != options and len(problems) < MOST_PROBLEMS:
-                options = better
-                continue
-            if len(problems) == 1:
-                raise
-            ending = "The last of these has no remedy that could be tried. With the others said:"
-        else:
-            if options == asked:
-                return done
-            ending = "This was tried and reads the table; check that it says what is true:"
-        call = options.call(source)
-        if "<" in call:
-            ending = ending.replace("was tried", "was tried with the first of each <choice>")
-        text = str(problems[0])
-        if len(problems) > 1:
-            many = [f"{at}. {problem}" for at, problem in enumerate(problems, 1)]
-            text = "\n".join([f"{len(many)} problems:", *many])
-        message = f"{text}\n{ending}\n{call}"
-        raise UnreadTable(message, [own.text for own in problems], plain(options.given)) from None
-
-
-# -- a reading that is kept in a file --------------------------------------------------------------
-
-
-def saved_reading(source: object, options: Mapping[str, Any]) -> tuple[object, ReadOptions]:
-    """Return a source and what is said of it; a file of :func:`save_reading` says both.
-
-    Options that are given beside such a file, and are not at their defaults, go before its own;
-    values that mean 1 or 0 do so role by role.
-    """
-    kept: dict[str, Any] = {}
-    places = places_of(source)
-    if len(places) == 1 and places[0].endswith(".toml"):
-        path = Path(places[0])
-        try:
-            kept = tomllib.loads(path.read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise BadData(f"cannot read {str(path)!r}: {error}") from None
-        known = ["source", *(f.name for f in fields(ReadOptions))]
-        for name in kept:
-            if name not in known:
-                raise UnknownName(f"entry in {str(path)!r}", name, known)
-        found = listed(kept.pop("source", ()))
-        source = [place if "://" in place else str(path.parent / place) for place in found]
-    made = ReadOptions(**{**kept, **(said := _said(options))})
-    before = ReadOptions(**{**kept, **said, **{name: kept.get(name) for name in MEANINGS}})
-    changes: dict[str, Any] = {n: {**getattr(before, n), **getattr(made, n)} for n in MEANINGS}
-    return source, replace(made, **changes)
-
-
-def save_reading(path: str | os.PathLike[str], source: object, options: Mapping[str, Any]) -> None:
-    """Write a source and what is said of it to a file, which is read in place of both.
-
-    Paths are kept relative to the file, so that it can move together with its table.
-    """
-    path = Path(path)
-    if path.suffix != ".toml":
-        raise InvalidInput(f"a reading is kept in a file ending in .toml; got {str(path)!r}")
-    source, said = saved_reading(source, options)
-    places = places_of(source)
-    if any(map(PASSWORD.search, places)):
-        raise InvalidInput(
-            "an address with a password cannot be kept in a file; leave the password out and give "
-            "it as the database's client finds it, as in PGPASSWORD or ~/.pgpass"
-        )
-    near = [p if "://" in p else Path(os.path.relpath(p, path.parent)).as_posix() for p in places]
-    entries = {"source": one_or_list(near), **said.given}
-    lines = [f"{name} = {_toml(value)}" for name, value in entries.items()]
-    try:
-        path.write_text("\n".join([*lines, ""]), "utf-8")
-    except OSError as error:
-        raise InvalidInput(f"cannot write {str(path)!r}: {error.strerror}") from None
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{name} = {_toml(own)}" for name, own in value.items()) + "}"
-    return json.dumps(value, ensure_ascii=False, default=str).replace("\x7f", "\\u007f")
 
 
 def places_of(source: object) -> list[str]:
@@ -322,7 +193,7 @@ def places_of(source: object) -> list[str]:
     return [os.fspath(part) for part in parts if isinstance(part, str | os.PathLike)]
 
 
-def _said(options: Mapping[str, Any]) -> dict[str, Any]:
+def without_defaults(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that are not at their defaults."""
     usual = {f.name: listed(f.default) for f in fields(ReadOptions)}
     return {n: v for n, v in options.items() if v is not None and listed(v) != usual.get(n)}
@@ -353,7 +224,7 @@ def one_or_list(values: Sequence[Any]) -> Any:
     return values[0] if len(values) == 1 else list(values)
 
 
-def _spelled(options: Mapping[str, Any]) -> tuple[str, str]:
+def spelled(options: Mapping[str, Any]) -> tuple[str, str]:
     """Return options as arguments of a call and as options of the command line."""
     arguments, flags = [], []
     for name, value in options.items():

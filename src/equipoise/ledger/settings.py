@@ -14,8 +14,8 @@ from equipoise.audits.scores import Assist
 from equipoise.cells import Cells
 from equipoise.display import money
 from equipoise.errors import InvalidInput, UnknownName, require_kind
+from equipoise.history.coding import Coding, LiveValues
 from equipoise.history.past import Past
-from equipoise.history.values import Coding, LiveValues
 from equipoise.ledger import inputs
 from equipoise.ledger.verify import APPROVABLE, FORMAT
 from equipoise.question import Costs, Question

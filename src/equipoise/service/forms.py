@@ -26,7 +26,7 @@ from fastapi.responses import HTMLResponse
 from starlette.datastructures import FormData, UploadFile
 
 from equipoise.errors import InvalidInput
-from equipoise.history.options import UnreadTable
+from equipoise.history.problems import UnreadTable
 from equipoise.report.write import environment
 from equipoise.service.access import Caller
 from equipoise.service.limits import UPLOADS

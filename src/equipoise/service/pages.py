@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from equipoise.errors import EquipoiseError, InvalidInput
-from equipoise.history.values import LiveValues
+from equipoise.history.coding import LiveValues
 from equipoise.ledger import LiveAudit, Reply, inputs
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command

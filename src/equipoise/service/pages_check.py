@@ -22,8 +22,8 @@ from equipoise.assume import NO_BETTER, Assume
 from equipoise.errors import EquipoiseError, InvalidInput, require_in_unit
 from equipoise.free_check import check
 from equipoise.history import History
-from equipoise.history.options import UnreadTable
-from equipoise.history.values import Coding
+from equipoise.history.coding import Coding
+from equipoise.history.problems import UnreadTable
 from equipoise.ledger import inputs
 from equipoise.planning import plan
 from equipoise.planning.scenarios import USUAL, as_often

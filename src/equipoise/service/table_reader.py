@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.errors import EquipoiseError, InvalidInput
-from equipoise.history.options import UnreadTable
+from equipoise.history.problems import UnreadTable
 
 ROWS = 100_000  # people in one upload
 ANSWER = 64 << 20  # characters that the service is ready to hear

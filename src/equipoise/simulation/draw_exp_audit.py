@@ -18,7 +18,7 @@ from numpy.random import Generator, SeedSequence, default_rng
 from equipoise._arrays import Array
 from equipoise.audits.catalogue import audit_class
 from equipoise.audits.exp_audit import ExpAudit
-from equipoise.history.past import counts_until
+from equipoise.history.rows_until import counts_until
 from equipoise.mixture.rules import sobol
 from equipoise.mixture.weights import SUBSAMPLE, FeatureCounts, Labelled, log_ratio
 from equipoise.simulation.runs import NOTHING, RUN, Ints, Runs, run_of

@@ -16,7 +16,8 @@ from equipoise.audits.estimated_rates import (
 )
 from equipoise.audits.tau_audit import TauAudit
 from equipoise.bounds.theorems import shares_of_outcomes
-from equipoise.history.past import Past, counts_until, draw_rows_until
+from equipoise.history.past import Past
+from equipoise.history.rows_until import counts_until, draw_rows_until
 from equipoise.question import Verdict
 from equipoise.simulation.runs import NOTHING, RUN, Ints, Runs, run_of
 from equipoise.simulation.simulate_audit import Setting

@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 
 from equipoise._arrays import Array
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.history.options import Meaning, ReadOptions, saved_reading
+from equipoise.history.coding import AND
+from equipoise.history.meanings import read_yes_no
+from equipoise.history.options import Meaning, ReadOptions
 from equipoise.history.past import Past
-from equipoise.history.values import AND, is_missing, read_yes_no, require_plain
+from equipoise.history.saved_readings import saved_reading
+from equipoise.history.values import is_missing, require_plain
 from equipoise.worlds.world import COUNT_NAMES, ByCells, CellWorld, People, Seed, past_of
 
 

@@ -8,7 +8,7 @@ import pytest
 from equipoise.cli.people_files import PeopleColumns, number
 from equipoise.errors import InvalidInput
 from equipoise.history import History
-from equipoise.history.values import LiveValues
+from equipoise.history.coding import LiveValues
 
 PAST = pd.DataFrame(
     {"g": ["A", "B"] * 3, "d": [1, 1, 0, 0, 1, 1], "y": ["1", "0", "?", "?", "0", "-1"]}

@@ -12,7 +12,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.history.values import Coding
+from equipoise.history.coding import Coding
 
 PLAIN = {"group": "race", "decision": "approved", "outcome": "repaid"}
 COLUMNS = {"group": "race", "decision": "decision", "outcome": "status"}

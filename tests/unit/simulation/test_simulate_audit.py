@@ -10,7 +10,7 @@ from joblib._parallel_backends import ThreadingBackend
 from equipoise.audits.base import Audit
 from equipoise.audits.rs_audit import RSAudit
 from equipoise.errors import InvalidInput, UnknownName
-from equipoise.history.past import counts_until
+from equipoise.history.rows_until import counts_until
 from equipoise.question import Costs, Question, Want
 from equipoise.simulation import Summary, run, simulate
 from equipoise.worlds import CellWorld, MixtureWorld, Person, TableWorld

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import re
 import shlex
 from pathlib import Path
@@ -17,10 +16,10 @@ import equipoise as eq
 from equipoise.cli import app
 from equipoise.errors import BadData, InvalidInput
 from equipoise.history import counting
-from equipoise.history.options import ReadOptions, save_reading
+from equipoise.history.options import ReadOptions
 from tests.profiles import quick
 from tests.unit.history.backends import Table, offer, options
-from tests.unit.history.test_read import BROKEN, COLUMNS
+from tests.unit.history.test_counting import BROKEN, COLUMNS
 
 pytestmark = pytest.mark.slow
 
@@ -418,72 +417,3 @@ def test_a_file_ten_times_over_counts_once_by_id() -> None:
     )
     said |= {"id": "id", "repeated": "count_once"}
     assert eq.History.read(often, **LOANS, **said).cells == once.cells
-
-
-def test_a_kept_reading_says_what_is_wrong_with_it(tmp_path: Path) -> None:
-    kept = tmp_path / "loans.toml"
-    with pytest.raises(InvalidInput, match=r"cannot read .*No such file"):
-        eq.History.read(kept)
-    for text, message in {
-        "source = ?": "cannot read .*line 1",
-        "group = 'race'\ndecision = 'd'\noutcome = 'y'": "'source' as a list must hold one or more",
-        "source = 'loans.csv'\ngrup = 'race'": "Did you mean 'group'",
-        "source = 'loans.csv'\ngroup = 'race'": r"'decision' \(--decision\) must name a column",
-    }.items():
-        kept.write_text(text)
-        with pytest.raises(InvalidInput, match=message):
-            eq.History.read(kept)
-
-
-def test_what_is_kept_is_read_alike_and_what_is_given_goes_first(tmp_path: Path) -> None:
-    data = messy().assign(day="2024-01-31")
-    data.to_csv(tmp_path / "loans.csv", index=False)
-    said: dict[str, Any] = LOANS | {
-        "positive": {"decision": "Approved", "outcome": ["Paid"]},
-        "negative": {"decision": ["Declined"], "outcome": "Default"},
-        "missing_values": ["Withdrawn", "Open"],
-        "missing_group": 'not "stated"\\ \N{SNOWMAN}\x7f',
-        "unknown": "bounds",
-        "undecided": "leave_out",
-        "id": "id",
-        "date": "day",
-        "since": datetime.date(2024, 1, 1),
-    }
-    kept = tmp_path / "kept.toml"
-    save_reading(kept, tmp_path / "loans.csv", said)
-    assert eq.History.read(kept) == eq.History.read([str(tmp_path / "loans.csv")], **said)
-    assert "Nemo" in eq.History.read(str(kept), missing_group="Nemo").cells.groups
-    save_reading(tmp_path / "second.toml", kept, {"missing_group": "Nemo"})
-    assert "Nemo" in eq.History.read(tmp_path / "second.toml").cells.groups
-    for source, where, message in (
-        ("postgresql://me:secret@host/bank", kept, "password"),
-        ("loans.csv", tmp_path / "kept.json", r"ending in \.toml"),
-        ("loans.csv", tmp_path / "none" / "kept.toml", "cannot write"),
-    ):
-        with pytest.raises(InvalidInput, match=message):
-            save_reading(where, source, said)
-
-
-def test_what_is_said_beside_a_kept_reading_goes_first_role_by_role(tmp_path: Path) -> None:
-    """``--positive COLUMN=VALUE`` knows the kept columns and leaves the other role's value."""
-    data = messy().dropna(subset="race").query("decision != 'Withdrawn' and status != 'Open'")
-    data.rename(columns={"decision": "ok"}).to_csv(tmp_path / "loans.csv", index=False)
-    kept, again = tmp_path / "kept.toml", tmp_path / "again.toml"
-    said = LOANS | {"decision": "ok"}
-    for positive in ({"ok": "Approved", "status": "Paid"}, ["Approved", "Paid"]):
-        save_reading(kept, tmp_path / "loans.csv", {**said, "positive": positive})
-        cells = eq.History.read(kept).cells
-        turned = eq.History.read(kept, positive={"status": "Default"}).cells
-        for group, own in cells.items():
-            assert turned[group].approved_positive == own.approved_negative
-            assert turned[group].denied == own.denied
-        for flag in ("status=Default", "outcome=Default"):
-            command = ["check", str(kept), "--positive", flag, "--save", str(again)]
-            done = CliRunner().invoke(app, command)
-            assert done.exit_code == 0, done.output
-            assert eq.History.read(again).cells == turned
-    refused = CliRunner().invoke(app, ["check", str(kept), "--positive", "status=Defualt"])
-    assert refused.exit_code == 2
-    assert "unknown value of 'positive' for column 'status' 'Defualt'" in " ".join(
-        refused.output.split()
-    )

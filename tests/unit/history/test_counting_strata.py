@@ -6,7 +6,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.errors import BadData, InvalidInput
-from equipoise.history.values import LiveValues
+from equipoise.history.coding import LiveValues
 
 ROWS = [
     ("White", "car", 1, 1), ("White", "car", 0, None), ("Black", "car", 1, 0),

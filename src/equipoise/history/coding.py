@@ -1,0 +1,117 @@
+"""What was understood of a table's values, kept so that later tables are read the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from equipoise._json import JsonValue
+from equipoise.comparison import WITHIN
+from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.history.values import STANDARD, Words, is_missing, key_of, text_of
+
+PLAIN = {"decision": ("approved", "denied"), "outcome": ("good", "bad")}
+AND = " & "  # between the values of several group columns
+
+
+@dataclass(frozen=True)
+class Grouping(JsonValue):
+    """The names of groups."""
+
+    labels: tuple[Mapping[str, str], ...]  # per group column: key of a value -> how it is called
+    missing: str | None = None  # what people without a value are called, None if they are refused
+    strata: int = 0  # how many columns, the first ones, name the stratum of the comparison
+
+    def name(self, values: Iterable[object]) -> str:
+        """Return the name of the group with these values, one per column."""
+        parts = []
+        for value, labels in zip(values, self.labels, strict=True):
+            if is_missing(value) and self.missing is None:
+                raise BadData("the group is missing")
+            label = self.missing if is_missing(value) else labels.get(key_of(value))
+            if label is None:
+                raise UnknownName("group", text_of(value), labels.values())
+            parts.append(label)
+        within, group = AND.join(parts[: self.strata]), AND.join(parts[self.strata :])
+        return f"{within}{WITHIN}{group}" if self.strata else group
+
+
+@dataclass(frozen=True)
+class YesNo(JsonValue):
+    """Which keys of a column mean 1 and which mean 0."""
+
+    ones: tuple[str, ...]
+    zeros: tuple[str, ...]
+
+    def bit(self, value: object) -> int | None:
+        """Return what a value means, None if nobody said."""
+        key = key_of(value)
+        return 1 if key in self.ones else 0 if key in self.zeros else None
+
+
+@dataclass(frozen=True)
+class Coding(JsonValue):
+    """What the columns of each role (group, decision, outcome) are, and what their values mean."""
+
+    columns: Mapping[str, tuple[str, ...]]
+    grouping: Grouping
+    decision: YesNo
+    outcome: YesNo
+    missing_values: tuple[str, ...] = ()
+
+    def bit_of(self, role: str, value: object, also: Words = ()) -> int:
+        """Return what a decision or an outcome means; ``also`` are further words that are known."""
+        reading: YesNo = getattr(self, role)
+        bit = reading.bit(value)
+        if bit is None or is_missing(value, self.missing_values):
+            known = {*also, *reading.ones, *reading.zeros}
+            if also and "1" in reading.zeros:  # 0 and 1 may mean either
+                known -= STANDARD.keys()
+            raise UnknownName(f"{role} (column {self.columns[role][0]!r})", value, sorted(known))
+        return bit
+
+
+@dataclass(frozen=True)
+class LiveValues:
+    """How people who arrive may be described: groups by name in any case, 0/1 or plain words.
+
+    Where the past was read from a table, its words are understood as well.
+    """
+
+    groups: Collection[str]
+    coding: Coding | None
+
+    def group(self, value: object) -> str:
+        """Return the group that a value stands for; one that is unknown is left to the audit.
+
+        A tuple holds the values of several group columns.
+        """
+        if isinstance(value, tuple) and self.coding is not None:
+            return self.coding.grouping.name(value)
+        named = [name for name in self.groups if key_of(name) == key_of(value)]
+        if len(named) == 1:
+            return named[0]
+        if self.coding is None or len(self.coding.grouping.labels) > 1 or value in named:
+            return str(value)
+        return self.coding.grouping.name([value])
+
+    def bit(self, role: str, value: object) -> Any:
+        """Return a decision or an outcome; what nobody explained is left to the audit to refuse."""
+        key, coding = key_of(value), self.coding
+        if (plain := STANDARD.get(key)) is not None:
+            if coding is not None and getattr(coding, role).bit(value) == 1 - plain:
+                one, zero = PLAIN[role]
+                raise InvalidInput(
+                    f"{role!r} of {value!r} may mean either: the past's column "
+                    f"{coding.columns[role][0]!r} was read the other way round; say {one!r} "
+                    f"or {zero!r}, or give a file with that column"
+                )
+            return plain
+        if key in PLAIN[role] and (coding is None or getattr(coding, role).bit(value) is None):
+            return int(key == PLAIN[role][0])
+        return value if coding is None else coding.bit_of(role, value, PLAIN[role])
+
+    def is_missing(self, value: object) -> bool:
+        """Whether a value stands for none."""
+        return is_missing(value, () if self.coding is None else self.coding.missing_values)
