@@ -16,7 +16,7 @@ import equipoise as eq
 from bench.measure import measure
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Step
-from equipoise.question import Ticket, Want
+from equipoise.protocol import Ticket, Want
 from equipoise.simulation import run as run_audit
 from equipoise.simulation.drive import Denied, run_in_blocks
 from equipoise.worlds import CellWorld

@@ -13,7 +13,8 @@ from tests.support.tables import CACHE, table
 
 from equipoise.ledger import LiveAudit
 from equipoise.ledger.commands import MarkOverdue, WriteOff
-from equipoise.question import Costs, Question, Want
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})

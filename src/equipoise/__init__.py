@@ -15,7 +15,6 @@ from equipoise.audits.catalogue import AUDITS as _AUDITS
 
 if TYPE_CHECKING:
     from equipoise import bounds as bounds, errors as errors, mixture as mixture, worlds as worlds
-    from equipoise.assume import Assume as Assume
     from equipoise.audits.adaptive import AdaptiveAudit as AdaptiveAudit
     from equipoise.audits.baseline import BaselineAudit as BaselineAudit
     from equipoise.audits.exp_audit import ExpAudit as ExpAudit
@@ -24,31 +23,27 @@ if TYPE_CHECKING:
     from equipoise.bounds import lower_bound as lower_bound
     from equipoise.comparison import Compare as Compare
     from equipoise.errors import EquipoiseError as EquipoiseError
-    from equipoise.free_check import check as check
+    from equipoise.free_check import Assume as Assume, check as check
     from equipoise.history import History as History
     from equipoise.ledger import LiveAudit as LiveAudit, list_audits as list_audits
     from equipoise.planning import plan as plan
-    from equipoise.question import (
-        Costs as Costs,
-        Question as Question,
-        Verdict as Verdict,
-        Want as Want,
-    )
+    from equipoise.protocol import Want as Want
+    from equipoise.question import Costs as Costs, Question as Question, Verdict as Verdict
     from equipoise.report import write_report as write_report
     from equipoise.simulation import run as run, simulate as simulate
     from equipoise.worlds import data as data
 
 _NAMES = {
-    "assume": "Assume",
     "audits.scores": "Assist",
     "bounds": "lower_bound",
     "comparison": "Compare",
     "errors": "EquipoiseError",
-    "free_check": "check",
+    "free_check": "Assume check",
     "history": "History",
     "ledger": "LiveAudit list_audits",
     "planning": "plan",
-    "question": "Costs Question Verdict Want",
+    "protocol": "Want",
+    "question": "Costs Question Verdict",
     "report": "write_report",
     "simulation": "run simulate",
 }

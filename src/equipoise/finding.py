@@ -13,8 +13,9 @@ from equipoise._arrays import Array
 from equipoise._json import JsonValue, plain
 from equipoise.comparison import Compare, GapScale, compared
 from equipoise.display import Row, Shown, money
+from equipoise.metrics import METRICS
 from equipoise.question import Question, Verdict
-from equipoise.rates import METRICS, RATES, Rate
+from equipoise.rates import RATES, Rate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from equipoise.metrics import METRICS
 from equipoise.question import Question
-from equipoise.rates import METRICS
 
 PAST_SHARE = 0.2  # of the level of an audit goes to the uncertainty of finite past data
 INTERVAL_SHARE = 0.04  # of the level of an audit goes to the intervals reported beside the verdict

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import equipoise as eq
-from equipoise.rates import METRICS
+from equipoise.metrics import METRICS
 from tests.acceptance.shell import equipoise
 
 COLUMNS = ("--group", "race", "--decision", "approved", "--outcome", "repaid")

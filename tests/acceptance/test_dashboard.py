@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from equipoise.ledger import LiveAudit
-from equipoise.question import Want
+from equipoise.protocol import Want
 from tests.profiles import quick
 from tests.support.postgres import in_memory
 from tests.support.serving import WORLD, Served, serving

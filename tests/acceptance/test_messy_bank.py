@@ -20,7 +20,7 @@ import equipoise as eq
 from equipoise.errors import BadData
 from equipoise.history import History
 from equipoise.ledger import LiveAudit
-from equipoise.question import Want
+from equipoise.protocol import Want
 from equipoise.report.content import forecast_of
 from equipoise.report.sentences import expected
 from tests.acceptance.shell import equipoise

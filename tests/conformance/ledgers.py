@@ -9,7 +9,8 @@ from importlib.resources import files
 from typing import Any
 
 from equipoise.ledger import LiveAudit
-from equipoise.question import Costs, Question, Want
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 
 WORLD = CellWorld.from_shares(

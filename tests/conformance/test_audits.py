@@ -10,7 +10,8 @@ import pytest
 from equipoise.audits.base import Audit, Step
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName
 from equipoise.finding import Finding
-from equipoise.question import Costs, Ticket, Verdict, Want
+from equipoise.protocol import Ticket, Want
+from equipoise.question import Costs, Verdict
 from equipoise.simulation import run
 from equipoise.worlds import Person
 from tests.conformance.audits import CASES, Case

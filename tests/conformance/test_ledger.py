@@ -12,7 +12,8 @@ from equipoise.errors import Conflict, InvalidInput, ProtocolError, UnknownName
 from equipoise.ledger import LiveAudit, list_audits
 from equipoise.ledger.commands import Correct
 from equipoise.ledger.database import Connection
-from equipoise.question import Verdict, Want
+from equipoise.protocol import Want
+from equipoise.question import Verdict
 from tests.conformance.ledgers import COSTS, create, people, run
 
 DENIED_B = ("person", "B", 0)

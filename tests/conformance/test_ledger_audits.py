@@ -11,7 +11,8 @@ import pytest
 from equipoise.ledger import LiveAudit
 from equipoise.ledger.commands import Correct
 from equipoise.ledger.proof import verify_export
-from equipoise.question import Costs, Question, Want
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 
 CELLS = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})

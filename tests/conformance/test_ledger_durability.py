@@ -20,7 +20,8 @@ from equipoise.ledger import live as live_module
 from equipoise.ledger.commands import Correct
 from equipoise.ledger.database import Connection, connect, driver_errors
 from equipoise.ledger.store import Store
-from equipoise.question import Question, Want
+from equipoise.protocol import Want
+from equipoise.question import Question
 from tests.conformance.ledgers import create, people, run
 
 

@@ -15,7 +15,8 @@ from equipoise.errors import InvalidInput, LedgerError
 from equipoise.ledger import LiveAudit
 from equipoise.ledger.commands import Ask, read_command
 from equipoise.ledger.database import driver_errors
-from equipoise.question import Costs, Want
+from equipoise.protocol import Want
+from equipoise.question import Costs
 from tests.conformance.ledgers import QUESTION, WORLD, create, people, run
 
 

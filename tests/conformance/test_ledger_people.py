@@ -15,7 +15,7 @@ from equipoise.ledger.commands import Correct, Erase, Pause, Resume, Tell
 from equipoise.ledger.database import connect
 from equipoise.ledger.inputs import system_user
 from equipoise.ledger.proof import read_checkpoints, verify_export
-from equipoise.question import Want
+from equipoise.protocol import Want
 from tests.conformance.ledgers import create, people, run, writers_role
 from tests.conformance.test_ledger_durability import execute
 

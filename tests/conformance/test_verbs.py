@@ -12,7 +12,8 @@ from equipoise.client import RemoteAudit
 from equipoise.errors import Conflict, InvalidInput, LedgerError, ProtocolError, UnknownPerson
 from equipoise.ledger import LiveAudit, Reply
 from equipoise.ledger.commands import Ask, Pause, Tell
-from equipoise.question import Costs, Question, Verdict, Want
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question, Verdict
 from tests.support.postgres import in_memory
 from tests.support.serving import WORLD, Served, serving
 

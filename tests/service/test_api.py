@@ -12,7 +12,7 @@ import pytest
 
 from equipoise.ledger import LiveAudit, Reply
 from equipoise.ledger.live import Driver
-from equipoise.question import Want
+from equipoise.protocol import Want
 from tests.service.attacking import form_key, kind, log_in, refusal
 from tests.support.serving import ASK, PAST, WORLD, Served
 

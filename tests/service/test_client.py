@@ -20,7 +20,8 @@ from equipoise.comparison import Compare
 from equipoise.errors import Conflict, InvalidInput, LedgerError, ProtocolError, UnknownPerson
 from equipoise.history import Past
 from equipoise.ledger import LiveAudit
-from equipoise.question import Costs, Question, Want
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question
 from tests.profiles import quick
 from tests.support.postgres import in_memory
 from tests.support.serving import WORLD, Served, serving

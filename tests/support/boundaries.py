@@ -14,8 +14,8 @@ import numpy as np
 import equipoise as eq
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit, Step
-from equipoise.question import Ticket
-from equipoise.rates import METRICS, gap, rates
+from equipoise.metrics import METRICS, gap, rates
+from equipoise.protocol import Ticket
 from equipoise.simulation import Delay, Simulation, simulate
 from equipoise.simulation.drive import Denied, run_in_blocks
 from equipoise.worlds import CellWorld

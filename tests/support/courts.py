@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from equipoise.cells import Cells, Decider, GroupCells
 from equipoise.history import Past
+from equipoise.metrics import gap
 from equipoise.question import Question
-from equipoise.rates import gap
 
 __all__ = ["Court", "pooled"]
 

@@ -16,7 +16,7 @@ import equipoise as eq
 from equipoise.cells import Cells, GroupCells
 from equipoise.free_check import check
 from equipoise.history.past import Past
-from equipoise.rates import rates
+from equipoise.metrics import rates
 from equipoise.worlds import CellWorld
 from equipoise.worlds.world import People, Seed
 from tests.support.boundaries import ASIDE

@@ -23,7 +23,8 @@ from equipoise.evidence.bets import unfair_sizes
 from equipoise.evidence.null_cells import _level_cells
 from equipoise.evidence.null_cells import evidence as value_of
 from equipoise.free_check import bands_from_past
-from equipoise.question import Verdict, Want
+from equipoise.protocol import Want
+from equipoise.question import Verdict
 from equipoise.worlds import CellWorld
 
 QUESTION = eq.Question("false_omission_parity", gamma=0.0, epsilon=0.15, delta=0.05)

@@ -7,7 +7,7 @@ import numpy as np
 import equipoise as eq
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.scores import Assist
-from equipoise.question import Ticket, Want
+from equipoise.protocol import Ticket, Want
 from equipoise.worlds import CellWorld
 
 Run = dict[str, float]

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from equipoise.ledger import LiveAudit
-from equipoise.question import Costs, Question, Want
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question
 from equipoise.worlds import World
 
 AT_ONCE = 50  # people who arrive together

@@ -12,7 +12,8 @@ from joblib import Parallel, delayed
 from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import AUDITS
 from equipoise.ledger import LiveAudit
-from equipoise.question import Costs, Question, Verdict, Want
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question, Verdict
 from equipoise.worlds import CellWorld
 from tests.support import boundaries
 

@@ -17,7 +17,8 @@ from typing import TypeVar
 
 from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit
-from equipoise.question import Costs, Question, Want
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 from tests.support.postgres import in_memory, new_database, postgres
 from tests.torture import _attacks

@@ -34,7 +34,8 @@ from equipoise.ledger import LiveAudit, live, proof, state, status, writer
 from equipoise.ledger import commands as do
 from equipoise.ledger.database import Connection
 from equipoise.ledger.store import Store
-from equipoise.question import Costs, Question, Want
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 from tests.support.postgres import in_memory
 

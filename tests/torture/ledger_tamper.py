@@ -19,7 +19,8 @@ from equipoise.ledger import LiveAudit
 from equipoise.ledger.database import Connection, connect, driver_errors
 from equipoise.ledger.store import Store, statements
 from equipoise.ledger.verify import Broken, verify
-from equipoise.question import Costs, Question, Want
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 from tests.torture import _attacks
 from tests.torture.ledger_kill import place

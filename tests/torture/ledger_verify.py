@@ -13,7 +13,8 @@ from pathlib import Path
 from equipoise.errors import EquipoiseError
 from equipoise.ledger import LiveAudit
 from equipoise.ledger.proof import verify_export
-from equipoise.question import Costs, Question, Want
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 from tests.torture import _attacks
 from tests.torture.ledger_kill import place

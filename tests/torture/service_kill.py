@@ -18,7 +18,8 @@ from rich.table import Table
 from equipoise.client import RemoteAudit
 from equipoise.errors import EquipoiseError
 from equipoise.ledger import LiveAudit
-from equipoise.question import Costs, Question, Want
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question
 from equipoise.service import Role, ServiceSettings, TokenStore, create_app, load_settings
 from tests.support.postgres import in_memory, new_database, postgres
 from tests.support.serving import WORLD

@@ -11,7 +11,8 @@ import pytest
 from equipoise.cells import Cells, GroupCells
 from equipoise.free_check import bands_from_past
 from equipoise.history import History
-from equipoise.rates import METRICS, clopper_pearson
+from equipoise.metrics import METRICS
+from equipoise.rates import clopper_pearson
 from equipoise.worlds import CellWorld
 
 GRID = np.linspace(0.0, 1.0, 33)

@@ -13,8 +13,8 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import Compare, GapScale, compared
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.free_check import Check, bands_from_past, check, gap_bounds
+from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question, Verdict
-from equipoise.rates import METRICS
 from equipoise.worlds import CellWorld
 from tests.profiles import quick
 from tests.unit.bounds.brute_force import kl, rate_at

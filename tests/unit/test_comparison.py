@@ -12,8 +12,8 @@ import equipoise as eq
 from equipoise.comparison import GapScale
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.finding import Interval
-from equipoise.question import Want
-from equipoise.rates import METRICS
+from equipoise.metrics import METRICS
+from equipoise.protocol import Want
 from equipoise.worlds import CellWorld, MixtureWorld
 
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})

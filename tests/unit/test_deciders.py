@@ -11,13 +11,14 @@ from scipy.stats import binom
 from typer.testing import CliRunner
 
 import equipoise as eq
-from equipoise.assume import base_rate, decider_band
 from equipoise.cells import Cells, Decider, GroupCells
 from equipoise.cli.app import app
 from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.free_check.deciders import base_rate, decider_band
 from equipoise.history import Past
 from equipoise.levels import ErrorBudget
-from equipoise.rates import METRICS, RATES, clopper_pearson
+from equipoise.metrics import METRICS
+from equipoise.rates import RATES, clopper_pearson
 from tests.profiles import quick
 from tests.support.courts import Court
 

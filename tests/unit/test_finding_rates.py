@@ -15,7 +15,8 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.cli.app import app
 from equipoise.errors import UnknownName
 from equipoise.finding import Finding, GroupShares, Interval
-from equipoise.rates import METRICS, RATES, Rate, gap, good_share, rates
+from equipoise.metrics import METRICS, gap, rates
+from equipoise.rates import RATES, Rate, good_share
 
 CELLS = {"A": GroupCells(600, 200, 200), "B": GroupCells(300, 200, 500)}
 PAST = eq.History.from_cells(Cells(CELLS))

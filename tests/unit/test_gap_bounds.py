@@ -22,8 +22,9 @@ from equipoise.free_check import (
 )
 from equipoise.history import History
 from equipoise.levels import ErrorBudget
+from equipoise.metrics import METRICS
 from equipoise.question import Question, Verdict
-from equipoise.rates import METRICS, Bands
+from equipoise.rates import Bands
 from equipoise.worlds import CellWorld
 from tests.profiles import examples
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from equipoise.levels import PAST_SHARE, ErrorBudget, exp_level, shares_of_audit
+from equipoise.metrics import METRICS
 from equipoise.question import Question
-from equipoise.rates import METRICS
 
 GUARANTEES = (Path(__file__).parents[2] / "docs" / "understand" / "guarantees.md").read_text(
     encoding="utf-8"

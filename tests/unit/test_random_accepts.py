@@ -13,7 +13,7 @@ from equipoise.audits.base import Step
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.randomness import rank_test
-from equipoise.question import Ticket, Want
+from equipoise.protocol import Ticket, Want
 from equipoise.rates import clopper_pearson
 from equipoise.worlds import CellWorld
 from tests.profiles import quick

@@ -17,18 +17,9 @@ import equipoise as eq
 from equipoise.cells import GroupCells
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.finding import Interval
-from equipoise.question import Want
-from equipoise.rates import (
-    CELLS,
-    METRICS,
-    RATES,
-    Band,
-    Curve,
-    Metric,
-    Rate,
-    clopper_pearson,
-    register,
-)
+from equipoise.metrics import METRICS, Metric, register
+from equipoise.protocol import Want
+from equipoise.rates import CELLS, RATES, Band, Curve, Rate, clopper_pearson
 from equipoise.worlds import CellWorld
 from tests.unit.bounds.brute_force import brute_force, deltas
 

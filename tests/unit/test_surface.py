@@ -22,7 +22,7 @@ RESULTS = {  # what people get, and give on: imported from its module
     "history": "Past",
     "ledger": "Checkpoint Reply Status",
     "planning": "Plan Forecast Scenario",
-    "question": "ScoreRecord Ticket",
+    "protocol": "ScoreRecord Ticket",
     "report": "Report",
     "simulation": "Simulation Summary",
 }

@@ -10,7 +10,8 @@ import equipoise as eq
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput
 from equipoise.history.past import Past
-from equipoise.rates import RATES, band_from_counts, clopper_pearson, gap
+from equipoise.metrics import gap
+from equipoise.rates import RATES, band_from_counts, clopper_pearson
 from equipoise.worlds import CellWorld
 
 COLUMNS = {"group": "race", "decision": "granted", "outcome": "paid"}

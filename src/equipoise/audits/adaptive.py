@@ -19,7 +19,8 @@ from equipoise.evidence.observation import LABEL, BetScale
 from equipoise.finding import Finding
 from equipoise.free_check import Given, free_verdict
 from equipoise.history.past import Past
-from equipoise.question import Costs, Question, ScoreRecord, Ticket, Verdict, Want
+from equipoise.protocol import ScoreRecord, Ticket, Want
+from equipoise.question import Costs, Question, Verdict
 
 RECHECK = 1.2  # labels grow by this factor between two checks whether they can decide at all
 

@@ -32,7 +32,8 @@ from equipoise.finding import Finding
 from equipoise.free_check import Check, check
 from equipoise.history.coding import LiveValues
 from equipoise.history.past import Past, require_past
-from equipoise.question import Costs, Question, ScoreRecord, Ticket, Want, require_asked
+from equipoise.protocol import ScoreRecord, Ticket, Want
+from equipoise.question import Costs, Question, require_asked
 
 Features = NDArray[np.float64]
 Accepts = Mapping[str, Sequence[int]]

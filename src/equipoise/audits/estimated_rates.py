@@ -19,8 +19,8 @@ from equipoise.errors import InvalidInput
 from equipoise.finding import Finding, Interval
 from equipoise.history.past import Goal, Past
 from equipoise.levels import tau_event_level
+from equipoise.metrics import METRICS
 from equipoise.question import Question, Verdict
-from equipoise.rates import METRICS
 
 RATE_OF_OUTCOME = {0: "false_positive_rate", 1: "true_positive_rate"}
 """``P[f=1 | Y=y, A=a]`` by y: the rates that the paper's audits estimate, in their order."""

@@ -38,7 +38,8 @@ from equipoise.mixture.weights import (
     Weight,
     choose_branch,
 )
-from equipoise.question import Costs, Question, Ticket, Verdict, Want
+from equipoise.protocol import Ticket, Want
+from equipoise.question import Costs, Question, Verdict
 
 WEIGHTS = ("auto", "map", "likelihood", "published")
 FALLBACKS = ("rs", "adaptive")

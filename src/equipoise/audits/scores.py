@@ -22,7 +22,7 @@ from equipoise._arrays import Array, Flags, Ints
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, plain_number, require_finite
 from equipoise.evidence.observation import BetScale
-from equipoise.question import ScoreRecord
+from equipoise.protocol import ScoreRecord
 
 RECENT = 1_000  # people whose scores and prices a rule goes by
 FADE = 0.9  # of what was seen of the observations' width is kept at a plan

@@ -39,7 +39,8 @@ from equipoise.audits.estimated_rates import (
 from equipoise.errors import few_of, require_kind
 from equipoise.finding import Finding
 from equipoise.history.past import Goal, Past
-from equipoise.question import Costs, Question, Verdict, Want
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question, Verdict
 
 
 class TauAudit(Audit):

@@ -18,8 +18,9 @@ import numpy as np
 from equipoise._arrays import Array
 from equipoise.bounds.alternatives import fair_set, unfair_set
 from equipoise.bounds.maximin import Maximin, kl, maximin
+from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question, Verdict, require_asked
-from equipoise.rates import METRICS, Curve
+from equipoise.rates import Curve
 from equipoise.worlds import TableWorld, World
 from equipoise.worlds.world import require_world
 

@@ -48,7 +48,7 @@ def check(
     Example: equipoise check loans.csv --group race --decision approved --outcome repaid
     """
     history = read()
-    from equipoise.assume import Assume
+    from equipoise.free_check import Assume
     from equipoise.free_check import check as check_free
 
     granted = Assume.parse(assume) if assume else None

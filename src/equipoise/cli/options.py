@@ -12,8 +12,8 @@ import typer
 from equipoise.cli.console import show
 from equipoise.comparison import Compare
 from equipoise.errors import InvalidInput, UnknownName
+from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question, Verdict
-from equipoise.rates import METRICS
 
 if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit

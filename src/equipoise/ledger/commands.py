@@ -31,7 +31,7 @@ from equipoise._json import JsonValue, plain
 from equipoise.errors import EquipoiseError, InvalidInput, UnknownName, require_kind
 from equipoise.finding import Finding
 from equipoise.ledger import inputs
-from equipoise.question import Want
+from equipoise.protocol import Want
 
 AT_ONCE = 1000  # commands per transaction, or per message, in a long batch
 

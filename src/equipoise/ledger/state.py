@@ -27,7 +27,7 @@ from equipoise.ledger.verify import (
     PersonState,
     digest,
 )
-from equipoise.question import ScoreRecord, Ticket, Want
+from equipoise.protocol import ScoreRecord, Ticket, Want
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ from equipoise.ledger.verify import (
     facts_of,
     keyed,
 )
-from equipoise.question import Ticket, Want
+from equipoise.protocol import Ticket, Want
 
 STILL_THERE = (
     "the name is in no table any more; copies stay in the database's files until somebody who may "

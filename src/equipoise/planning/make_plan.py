@@ -17,11 +17,11 @@ from equipoise.errors import require_n_jobs, require_whole
 from equipoise.free_check import Check, check
 from equipoise.history.history import as_past
 from equipoise.history.past import Past
+from equipoise.metrics import METRICS
 from equipoise.planning.forecasts import Forecast, forecast, rows_wanted
 from equipoise.planning.scenarios import ACCEPTED, as_often, scenarios, usual_case
 from equipoise.planning.trial_runs import run_trials
 from equipoise.question import Costs, Question, Verdict, as_question, require_asked
-from equipoise.rates import METRICS
 from equipoise.worlds.world import CellWorld
 
 if TYPE_CHECKING:

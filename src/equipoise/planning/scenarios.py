@@ -16,8 +16,9 @@ from equipoise._arrays import Array
 from equipoise._json import JsonValue
 from equipoise.cells import Cells
 from equipoise.errors import UnknownName, require_in_unit, require_kind
+from equipoise.metrics import METRICS, gap
 from equipoise.question import Question
-from equipoise.rates import METRICS, Curve, gap
+from equipoise.rates import Curve
 
 RATIOS = (0.1, 0.2, 0.4, 0.6, 0.8)
 USUAL = 0.4  # the ratio of the usual case: single numbers are for it, and searches start there

@@ -7,10 +7,11 @@ from equipoise.errors import few_of
 from equipoise.finding import Finding, Interval
 from equipoise.free_check import Check
 from equipoise.ledger import Status
+from equipoise.metrics import METRICS
 from equipoise.planning import Forecast
 from equipoise.planning.scenarios import USUAL
 from equipoise.question import Question, Verdict
-from equipoise.rates import METRICS, RATES
+from equipoise.rates import RATES
 from equipoise.report.content import Report
 from equipoise.report.selection import four_fifths_state
 

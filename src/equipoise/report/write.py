@@ -24,8 +24,8 @@ from equipoise.free_check import Check
 from equipoise.history import History, Past
 from equipoise.history.history import past_rows
 from equipoise.ledger import LiveAudit
+from equipoise.metrics import METRICS
 from equipoise.question import Question
-from equipoise.rates import METRICS
 from equipoise.report import event_log, pictures, sentences
 from equipoise.report.content import Report, before
 from equipoise.report.selection import selection_table

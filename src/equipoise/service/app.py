@@ -21,7 +21,8 @@ from equipoise._version import __version__
 from equipoise.errors import EquipoiseError
 from equipoise.ledger import LiveAudit
 from equipoise.ledger.commands import Execute
-from equipoise.question import Costs, Question, Want
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question
 from equipoise.service import api, pages, pages_check
 from equipoise.service.access import PROGRAMS, PUBLIC, Access
 from equipoise.service.audits import OpenAudits

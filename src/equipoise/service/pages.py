@@ -20,7 +20,7 @@ from equipoise.ledger import LiveAudit, Reply, inputs
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
 from equipoise.ledger.verify import PersonState
-from equipoise.question import Want
+from equipoise.protocol import Want
 from equipoise.report.event_log import log_rows
 from equipoise.service.access import COOKIE, Reader, count_failure, new_session
 from equipoise.service.api import After, as_file, export, page_of, report

@@ -18,17 +18,17 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 
-from equipoise.assume import NO_BETTER, Assume
 from equipoise.errors import EquipoiseError, InvalidInput, require_in_unit
 from equipoise.free_check import check
+from equipoise.free_check.assumptions import NO_BETTER, Assume
 from equipoise.history import History
 from equipoise.history.coding import Coding
 from equipoise.history.problems import UnreadTable
 from equipoise.ledger import inputs
+from equipoise.metrics import METRICS
 from equipoise.planning import plan
 from equipoise.planning.scenarios import USUAL, as_often
 from equipoise.question import Costs, Question
-from equipoise.rates import METRICS
 from equipoise.service.access import Auditor, Caller, Reader
 from equipoise.service.api import cells_from
 from equipoise.service.audits import OpenAudits

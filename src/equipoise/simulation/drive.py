@@ -20,7 +20,8 @@ from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit
 from equipoise.errors import InvalidInput, require_kind
 from equipoise.finding import Finding
-from equipoise.question import Costs, Ticket, Want
+from equipoise.protocol import Ticket, Want
+from equipoise.question import Costs
 from equipoise.worlds import TableWorld, World
 from equipoise.worlds.world import Person, Seed, require_world
 

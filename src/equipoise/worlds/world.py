@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise import rates
+from equipoise import metrics
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import Compare
 from equipoise.errors import (
@@ -257,7 +257,7 @@ class CellWorld:
 
     def gap(self, metric: str, compare: str | Compare = "difference") -> float:
         """Return the true gap."""
-        return rates.gap(self.cells, self.r, metric, compare)
+        return metrics.gap(self.cells, self.r, metric, compare)
 
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:
         """Return past decisions: on ``size`` random people, or unlimited ones if None.

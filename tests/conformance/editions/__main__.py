@@ -11,7 +11,7 @@ from equipoise.comparison import Compare
 from equipoise.errors import Conflict
 from equipoise.evidence import EDITION
 from equipoise.ledger import LiveAudit
-from equipoise.question import Want
+from equipoise.protocol import Want
 from tests.conformance.ledgers import QUESTION, create, people
 
 HERE = Path(__file__).parent

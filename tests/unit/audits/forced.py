@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from equipoise.audits.base import Audit, Step
-from equipoise.question import Ticket, Want
+from equipoise.protocol import Ticket, Want
 
 
 def ask_for_label(audit: Audit, group: str) -> Ticket:

@@ -18,7 +18,8 @@ from equipoise.finding import Finding
 from equipoise.free_check import bands_from_past
 from equipoise.history import History
 from equipoise.levels import ErrorBudget
-from equipoise.question import Costs, Question, Ticket, Verdict, Want
+from equipoise.protocol import Ticket, Want
+from equipoise.question import Costs, Question, Verdict
 from equipoise.simulation import run
 from equipoise.worlds import CellWorld
 from tests.profiles import quick

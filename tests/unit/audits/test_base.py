@@ -11,7 +11,8 @@ from equipoise.audits.exp_audit import ExpAudit
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.ledger import LiveAudit
-from equipoise.question import Costs, Question, Verdict, Want
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question, Verdict
 from equipoise.worlds import CellWorld
 from tests.conformance.audits import SCORED
 

@@ -11,7 +11,8 @@ from equipoise.comparison import Compare
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.planning import forecast
 from equipoise.planning.scenarios import scenarios
-from equipoise.question import Verdict, Want
+from equipoise.protocol import Want
+from equipoise.question import Verdict
 from equipoise.worlds import CellWorld
 
 WORLD = CellWorld.from_shares(

@@ -19,7 +19,8 @@ from equipoise.mixture import (
 )
 from equipoise.mixture.model import ModelChecks
 from equipoise.mixture.weights import ExpConstants, Labelled, choose_branch
-from equipoise.question import Costs, Question, Verdict, Want
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question, Verdict
 from equipoise.simulation import run, simulate
 from equipoise.worlds import CellWorld, MixtureWorld, TableWorld
 from equipoise.worlds.mixture import GroupMixture

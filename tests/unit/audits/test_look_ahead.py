@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.question import Costs, Question, Ticket, Verdict
+from equipoise.protocol import Ticket
+from equipoise.question import Costs, Question, Verdict
 from equipoise.worlds import CellWorld
 from tests.unit.audits.forced import ask_for_label
 

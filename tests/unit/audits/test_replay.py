@@ -9,7 +9,8 @@ import pytest
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Step
 from equipoise.evidence import Evidence
-from equipoise.question import Costs, Question, Ticket, Verdict, Want
+from equipoise.protocol import Ticket, Want
+from equipoise.question import Costs, Question, Verdict
 from equipoise.worlds import CellWorld
 
 pytestmark = pytest.mark.slow

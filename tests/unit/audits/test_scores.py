@@ -13,7 +13,8 @@ from equipoise.audits.base import Step
 from equipoise.audits.rs_audit import RSAudit
 from equipoise.audits.scores import Assist
 from equipoise.errors import InvalidInput, ProtocolError
-from equipoise.question import Costs, Question, Ticket, Want
+from equipoise.protocol import Ticket, Want
+from equipoise.question import Costs, Question
 from equipoise.simulation import run, simulate
 from equipoise.simulation.drive import Denied, in_blocks
 from equipoise.worlds import CellWorld, TableWorld

@@ -27,8 +27,9 @@ from equipoise.finding import Finding
 from equipoise.free_check import check
 from equipoise.history import History
 from equipoise.history.past import Goal, Past
-from equipoise.question import Costs, Question, Verdict, Want
-from equipoise.rates import METRICS
+from equipoise.metrics import METRICS
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question, Verdict
 from equipoise.worlds import CellWorld
 
 CELLS = Cells({"A": GroupCells(300, 100, 600), "B": GroupCells(100, 50, 850)})

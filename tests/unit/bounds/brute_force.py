@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question
-from equipoise.rates import METRICS, Rate
+from equipoise.rates import Rate
 from equipoise.worlds import CellWorld
 
 __all__ = ["brute_force", "deltas", "kl"]

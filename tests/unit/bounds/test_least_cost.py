@@ -11,8 +11,8 @@ import equipoise as eq
 from equipoise.comparison import GapScale
 from equipoise.errors import BadData
 from equipoise.free_check import bands_from_past, check, gap_bounds
+from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question, Verdict
-from equipoise.rates import METRICS
 from equipoise.worlds import CellWorld
 from tests.profiles import quick
 from tests.unit.bounds.brute_force import brute_force, deltas, kl

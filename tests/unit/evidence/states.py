@@ -19,8 +19,9 @@ from equipoise.evidence.observation import LABEL, Ends
 from equipoise.free_check import bands_from_past
 from equipoise.history import History
 from equipoise.history.past import Past
+from equipoise.metrics import METRICS
 from equipoise.question import Verdict
-from equipoise.rates import METRICS, RATES, Bands
+from equipoise.rates import RATES, Bands
 from tests.unit.evidence.reference import Bet, Pair
 
 NEVER = 1e-250  # an error level at which no cell is ever refuted

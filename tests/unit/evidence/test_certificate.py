@@ -25,7 +25,8 @@ from equipoise.evidence.null_cells import (
     unfair_covers,
 )
 from equipoise.history.past import Past
-from equipoise.rates import METRICS, RATES
+from equipoise.metrics import METRICS
+from equipoise.rates import RATES
 from tests.profiles import examples, quick
 from tests.unit.evidence.reference import (
     Box,

@@ -11,8 +11,9 @@ import pytest
 
 import equipoise as eq
 from equipoise.ledger import LiveAudit
-from equipoise.question import Costs, Question, Want
-from equipoise.rates import METRICS
+from equipoise.metrics import METRICS
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question
 from equipoise.report import Report, to_html, write_report
 from equipoise.report.event_log import log_rows
 from equipoise.report.pictures import nice_ticks

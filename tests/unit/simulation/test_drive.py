@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from equipoise.audits.adaptive import AdaptiveAudit, Ints
 from equipoise.errors import ProtocolError
 from equipoise.history.past import Past
-from equipoise.question import Costs, Question, Verdict, Want
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question, Verdict
 from equipoise.simulation import simulate
 from equipoise.simulation.drive import Denied, run_in_blocks
 from equipoise.worlds import CellWorld

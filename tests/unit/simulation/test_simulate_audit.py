@@ -11,7 +11,8 @@ from equipoise.audits.base import Audit
 from equipoise.audits.rs_audit import RSAudit
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.history.rows_until import counts_until
-from equipoise.question import Costs, Question, Want
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question
 from equipoise.simulation import Summary, run, simulate
 from equipoise.worlds import CellWorld, MixtureWorld, Person, TableWorld
 

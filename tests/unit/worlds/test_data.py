@@ -7,7 +7,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.errors import InvalidInput, UnknownName
-from equipoise.rates import rates
+from equipoise.metrics import rates
 
 
 def test_it_reproduces_the_published_rates() -> None:

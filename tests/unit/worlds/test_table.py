@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.metrics import METRICS, rates
 from equipoise.question import Question
-from equipoise.rates import METRICS, rates
 from equipoise.worlds import TableWorld, read_world
 from tests.profiles import examples
 

@@ -5,8 +5,8 @@ import pytest
 from paper.theorems import lower_bound_pair
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.metrics import rates
 from equipoise.question import Question
-from equipoise.rates import rates
 from equipoise.worlds import CellWorld
 
 QUESTION = Question()

@@ -6,41 +6,31 @@ interval. If it lies below ``gamma + epsilon`` or above ``gamma``, the audit end
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations, product
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from equipoise._arrays import Array, Flags
-from equipoise.assume import ASSUMES_DECIDERS, Assume, Boxes, base_rate, decider_band
 from equipoise.cells import Cells, GroupCells
-from equipoise.comparison import Block, Compare, GapScale, compared
 from equipoise.display import Row
 from equipoise.errors import InvalidInput, UnknownName, few_of, require_kind
-from equipoise.finding import Finding, GroupShares, Interval, gap_interval, separation
+from equipoise.finding import Finding, Interval, gap_interval, separation
+from equipoise.free_check.assumptions import Assume
+from equipoise.free_check.deciders import ASSUMES_DECIDERS
+from equipoise.free_check.gaps import _pairs_of_rates, gap_bounds, rate_intervals
+from equipoise.free_check.past_bounds import Given, _known, bands_from_past, group_shares
 from equipoise.history.history import as_past
 from equipoise.history.past import Past
 from equipoise.levels import ErrorBudget
+from equipoise.metrics import METRICS, gap
 from equipoise.question import Question, Verdict, as_question
-from equipoise.rates import (
-    METRICS,
-    RATES,
-    Band,
-    Bands,
-    band_from_counts,
-    clopper_pearson,
-    gap,
-    good_share,
-)
+from equipoise.rates import Bands
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_NARROWEST = 1e-7  # cells of levels are not halved any further
-_MOST_CELLS = 100_000
 _ROUNDING = 1e-12  # a gap that is larger by less may be equal
 
 
@@ -210,24 +200,6 @@ def check(
     )
 
 
-@dataclass(frozen=True)
-class Given:
-    """What an answer from past data alone rests on."""
-
-    past: Past
-    labels: bool = False  # whether the outcomes of random accepts bound every r
-    assume: Assume = field(default_factory=Assume)  # what is granted of the denied
-    deciders: bool = False  # whether they get cases as if at random, which bounds P[Y=1]
-
-    def __post_init__(self) -> None:
-        if self.deciders and (self.labels or self.assume):
-            other = "random accepts" if self.labels else "assume"
-            raise InvalidInput(
-                f"'deciders' and {other!r} each bound how many of the denied would do well, and "
-                "there is no proof for both together; leave out one"
-            )
-
-
 def assumptions_of(history: Past, question: Question) -> tuple[str, ...]:
     """Return what is assumed of past data, and who is not compared."""
     cells, left_out = history.cells.values(), question.compared(history.cells).left_out
@@ -279,170 +251,6 @@ def free_verdict(given: Given, question: Question, budget: ErrorBudget) -> Verdi
     if fair:
         return Verdict.FAIR
     return Verdict.UNFAIR if unfair else Verdict.INCONCLUSIVE
-
-
-# -- what past data say at a level -----------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Known:
-    """Every rate's band, where each r lies, and which data contradict what is assumed, if any do.
-
-    With deciders a band is over the share of good outcomes in place of r, from least to largest.
-    """
-
-    bands: Bands
-    boxes: Boxes
-    against: str | None = None
-    base_rates: Mapping[str, Interval] = field(default_factory=dict)
-
-
-def _known(given: Given, metric: str, alpha: float) -> _Known:
-    """Return what past data say if each bound may fail with probability ``alpha``."""
-    past, cells = given.past, given.past.cells
-    level, bands = None if past.exact else alpha, bands_from_past(past, metric, alpha)
-    boxes, limits = {}, given.assume.limits(cells, level)
-    for group, counts in cells.items():  # an unknown outcome may be either
-        good, bad, unknown = (given.labels and counts.random_accepts) or (0.0, 0.0, 0.0)
-        boxes[group] = clopper_pearson(good, good + bad + unknown, alpha, unknown)
-    inside = {g: (max(boxes[g][0], lo), min(boxes[g][1], hi)) for g, (lo, hi) in limits.items()}
-    by_group = zip(cells, past.deciders, strict=True) if given.deciders else ()
-    found = {group: base_rate(own, level) for group, own in by_group}
-    against = [
-        f"what is assumed does not hold for {group}: at least {least:.3f} and at most {most:.3f} "
-        "of its denied would do well, by the data and by what is assumed"
-        for group, (least, most) in inside.items()
-        if least > most
-    ] + [
-        f"cases do not fall to deciders as if at random in {group}: at least {q.lower:.3f} of all "
-        f"cases would do well by those of {by_good}, at most {q.upper:.3f} by those of {by_bad}"
-        for group, (q, by_good, by_bad) in found.items()
-        if q.lower > q.upper
-    ]
-    if against:
-        return _Known(bands, boxes, against[0])
-    base_rates = {group: q for group, (q, _, _) in found.items()}
-    if base_rates:
-        bands = {
-            rate.name: {g: decider_band(rate, n, base_rates[g], level) for g, n in cells.items()}
-            for rate in METRICS[metric].rates
-        }
-    return _Known(bands, inside, None, base_rates)
-
-
-def bands_from_past(past: Past, metric: str, alpha: float | None) -> Bands:
-    """Return the bands of a metric's rates.
-
-    Each of the two curves of a band is on its right side with probability at least ``1 - alpha``
-    (exact, for any sample size). The counts are the population if the past is exact, or alpha None.
-    """
-    level = None if past.exact else alpha
-    return {
-        rate.name: {group: band_from_counts(rate, n, level) for group, n in past.cells.items()}
-        for rate in METRICS[metric].rates
-    }
-
-
-# -- the gap over all that r may be ----------------------------------------------------------------
-
-
-def gap_bounds(
-    bands: Bands, boxes: Boxes, *, compare: str | Compare = "difference", tolerance: float = 1e-6
-) -> tuple[float, float]:
-    """Return certified bounds of the gap as every r ranges over its box.
-
-    The lower bound is at most the infimum, and within ``tolerance`` of it for one or two rates.
-    """
-    alone = gap_interval(rate_intervals(bands, boxes), compare)
-    floor, ceiling = alone.lower, alone.upper
-    for pair in _pairs_of_rates(bands, boxes, compare):
-        if pair.exceeds(floor + tolerance):  # mostly it does not: one rate alone decides
-            floor, largest = floor + tolerance, ceiling
-            while largest - floor > tolerance:
-                middle = (floor + largest) / 2.0
-                floor, largest = (middle, largest) if pair.exceeds(middle) else (floor, middle)
-    return min(floor, 1.0), min(ceiling, 1.0)
-
-
-def _pairs_of_rates(bands: Bands, boxes: Boxes, compare: str | Compare) -> Iterator[_TwoRates]:
-    names = [*next(iter(bands.values()))]
-    asked = compared(compare, names)
-    for block, (one, other) in product(asked.blocks, combinations(bands, 2)):
-        groups = [names[at] for at in block.groups]
-        start, end = np.array([boxes[group] for group in groups]).T
-        first = Band.stack([bands[one][group] for group in groups])
-        second = Band.stack([bands[other][group] for group in groups])
-        yield _TwoRates(RATES[one].trend < 0, first, second, start, end, block, asked.scale)
-
-
-def group_shares(history: Past, alpha: float, r: Mapping[str, Interval]) -> dict[str, GroupShares]:
-    """Return what is established of every group's confusion matrix, from which every rate follows.
-
-    Each of four bounds per group fails with probability at most ``alpha``.
-    """
-    found = {}
-    for group, counts in history.cells.items():
-        level, likely = None if history.exact else alpha, counts.like_known
-        denied = clopper_pearson(counts.denied, counts.total, level)
-        known = likely.approved_positive / likely.approved if likely.approved else None
-        found[group] = GroupShares(
-            Interval(*denied, counts.denied / counts.total),
-            Interval(*good_share(counts, level), known),
-            r[group],
-        )
-    return found
-
-
-def rate_intervals(bands: Bands, boxes: Boxes) -> dict[str, dict[str, Interval]]:
-    """Return the range of every group's rates as r ranges over its box."""
-    return {
-        rate: {group: Interval(*band.over(*boxes[group])) for group, band in by_group.items()}
-        for rate, by_group in bands.items()
-    }
-
-
-@dataclass(frozen=True)
-class _TwoRates:
-    """Two rates, each of all groups of a block (bands of arrays), as every r ranges over a box.
-
-    Each group's r ties its two rates together. The first rate can keep to a gap d where, for some
-    level t, every group's rate fits between t and d above it (against a reference, t is its rate).
-    Levels are cut into cells. For a cell the range is that of its lowest t to d above its highest;
-    if d is impossible even so, it is for every t of the cell, and else the cell is halved.
-    """
-
-    falling: bool  # the first one
-    first: Band
-    second: Band
-    start: Array
-    end: Array
-    block: Block
-    scale: GapScale
-
-    def exceeds(self, gap: float) -> bool:
-        """Say whether one of the gaps is certainly larger than ``gap``, whatever r in the boxes."""
-        edges = np.linspace(0.0, 1.0, 65)
-        low, high = edges[:-1], edges[1:]
-        while True:
-            middle = (low + high) / 2.0
-            if self._possible(middle, middle, gap).any():
-                return False
-            live = self._possible(low, high, gap)
-            if not live.any():
-                return True
-            if (high - low).max() < _NARROWEST or live.sum() > _MOST_CELLS:
-                return False
-            low, high = np.append(low[live], middle[live]), np.append(middle[live], high[live])
-
-    def _possible(self, t_low: Array, t_high: Array, d: float) -> Flags:
-        """Say for which cells of levels both gaps may be at most d."""
-        ranges = self.block.ranges(self.scale, t_low, t_high, d)
-        since, until = self.first.between(*ranges, falling=self.falling)
-        since, until = np.maximum(self.start, since), np.minimum(self.end, until)
-        at = np.clip(np.stack([since, until]), 0.0, 1.0)
-        lowest, highest = self.second.low.value(at), self.second.high.value(at)
-        gap = self.block.least(self.scale, lowest.min(axis=0), highest.max(axis=0))
-        return np.asarray((since <= until).all(axis=-1) & (gap <= d))
 
 
 # -- words -----------------------------------------------------------------------------------------
