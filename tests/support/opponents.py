@@ -139,7 +139,7 @@ def with_foresight(
         trial._against_unfair[0].bar = np.inf  # a right verdict does not stop the opponent
         trial.record(np.arange(pilot), np.where(pattern, outcomes[:pilot], UNKNOWN))
         if trial.advance(replan=False) is Verdict.UNFAIR:
-            audit._finding = audit._decided(Verdict.UNFAIR)
+            audit._finding = audit._report_verdict(Verdict.UNFAIR)
             return
 
 

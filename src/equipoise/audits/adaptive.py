@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from equipoise._arrays import Array, Ints
-from equipoise.audits.base import Accepts, Audit, Corrected, Step
+from equipoise.audits.base import Audit, CorrectionCounts, RandomAcceptCounts, Step
 from equipoise.audits.design import AuditDesign
 from equipoise.audits.scores import Assist, ScoreRecords, ScoreSampler
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
@@ -22,7 +22,7 @@ from equipoise.history.past import Past
 from equipoise.protocol import ScoreRecord, Ticket, Want
 from equipoise.question import Costs, Question, Verdict
 
-RECHECK = 1.2  # labels grow by this factor between two checks whether they can decide at all
+RECHECK_GROWTH = 1.2  # labels grow by this factor between two checks whether they can decide at all
 
 
 class AdaptiveAudit(Audit):
@@ -67,8 +67,10 @@ class AdaptiveAudit(Audit):
         self._design = AuditDesign(history, question)
         self.groups = self._design.groups
         """The groups in the order that the evidence knows them by: that of their past counts."""
-        self._index = {group: i for i, group in enumerate(self.groups)}
-        self._numbers: dict[int, int] = {}  # the evidence's number of each request, by ticket
+        self._group_positions = {group: i for i, group in enumerate(self.groups)}
+        self._request_numbers: dict[
+            int, int
+        ] = {}  # the evidence's number of each request, by ticket
         self.assist = assist
         self._samplers: list[ScoreSampler] = []  # of each group, with assist
         prices = self._design.prices(costs)
@@ -77,7 +79,7 @@ class AdaptiveAudit(Audit):
             assist.require_label_cost(float(prices[1].max()))
             self._samplers = [ScoreSampler(assist, feature) for feature in prices[0].tolist()]
             self._seed = secrets.randbits(128) if assist.seed is None else assist.seed
-        self._accepts = self._design.accepts
+        self._random_accepts = self._design.random_accept_counts
         self._late = False  # whether answers came since the finding was made
         self.evidence: Evidence | None = None
         """What the labels so far have refuted; None where no label is needed."""
@@ -85,11 +87,11 @@ class AdaptiveAudit(Audit):
         self._next_recheck = np.inf if history.exact and not self.cells.unknown else 20.0
         free = free_verdict(Given(history), question, self._design.budget)
         if free is not Verdict.INCONCLUSIVE:
-            self._finding = self._report(
+            self._finding = self._make_finding(
                 free, "the past data alone decide, whatever the denied would have done"
             )
         elif not self._design.reachable.any():
-            self._finding = self._report(
+            self._finding = self._make_finding(
                 Verdict.INCONCLUSIVE,
                 f"{question.metric.replace('_', ' ')} does not depend on what the denied would "
                 "have done, and the past data are too few to decide",
@@ -98,11 +100,11 @@ class AdaptiveAudit(Audit):
         else:
             wrong, rescale_bets = (
                 self._design.wrong_answers(),
-                self._bet_scales if self._samplers else None,
+                self._fit_sampling_rules if self._samplers else None,
             )
             self.evidence = Evidence(wrong, prices, self._design.reachable, rescale_bets)
-            self.evidence.set_random_accepts(self._design.counts_of(self._accepts))
-            self._weigh()
+            self.evidence.set_random_accepts(self._design.label_counts(self._random_accepts))
+            self._examine_evidence()
 
     @property
     def finding(self) -> Finding | None:
@@ -114,8 +116,10 @@ class AdaptiveAudit(Audit):
         """
         found, late, self._late = self._finding, self._late, False
         if late and found is not None:
-            verdict = self._evidence().verdict
-            self._finding = self._decided(verdict) if verdict else self._conclude(found.reason)
+            verdict = self._require_evidence().verdict
+            self._finding = (
+                self._report_verdict(verdict) if verdict else self._conclude(found.reason)
+            )
         return self._finding
 
     def correct(self, ticket: Ticket, outcome: object) -> None:
@@ -124,7 +128,7 @@ class AdaptiveAudit(Audit):
         The label's own factor changes and nothing else. A replaced outcome may lower the evidence
         and take a verdict back; one after a withdrawal only adds to it.
         """
-        self._take(Step("corrected", ticket, self._bit("outcome", outcome)))
+        self._apply(Step("corrected", ticket, self._parse_bit("outcome", outcome)))
 
     def replay(self, log: Sequence[Step], stops: Collection[int] = ()) -> Iterator[int]:
         """Take in a log; yield how many steps are taken in, after each number of ``stops``.
@@ -139,21 +143,27 @@ class AdaptiveAudit(Audit):
         for at, step in enumerate(log, start=1):
             alone = step.kind == "corrected" or step.ticket.want is Want.NOTHING
             if alone and run:
-                self._take_run(run, look=at > last)
+                self._apply_run(run, look=at > last)
                 run = []
             if alone and step.kind == "asked":
-                self._decide_want(step.ticket.group, step.ticket.decision)  # it may end the audit
+                self._choose_affordable_want(
+                    step.ticket.group, step.ticket.decision
+                )  # it may end the audit
             run.append(step)
             left -= step.kind == "told"
             due = left <= 0.0 and step.kind != "asked"
             if alone or due or at in (last, len(log)) or at in stops or self._samplers:
-                self._take_run(run, look=at > last)
+                self._apply_run(run, look=at > last)
                 run, left = [], self._labels_until_due()
             if at in stops:
                 yield at
 
     def set_random_accepts(
-        self, random_accepts: Accepts, corrected: Corrected = None, *, dry_run: bool = False
+        self,
+        random_accepts: RandomAcceptCounts,
+        corrected: CorrectionCounts = None,
+        *,
+        dry_run: bool = False,
     ) -> dict[str, list[int]]:
         """Take in a later file of the test programme whose labels the past data told of.
 
@@ -183,7 +193,7 @@ class AdaptiveAudit(Audit):
                 if group not in self.cells:
                     raise UnknownName(f"group in {name!r}", group, self.cells.groups)
         now = {}
-        for group, (good, bad, unknown) in self._accepts.items():
+        for group, (good, bad, unknown) in self._random_accepts.items():
             own, changed = random_accepts.get(group, (0, 0, 0)), fewer_by.get(group, 0)
             three = isinstance(own, Sequence) and len(own) == 3
             if not three or any(type(n) is not int or not 0 <= n < 2**53 for n in (*own, changed)):
@@ -201,11 +211,11 @@ class AdaptiveAudit(Audit):
                 )
             now[group] = list(own)
         if not dry_run:
-            self._accepts = now
+            self._random_accepts = now
             if self.evidence is not None:
-                self.evidence.set_random_accepts(self._design.counts_of(now))
+                self.evidence.set_random_accepts(self._design.label_counts(now))
                 self._finding = None
-                self._weigh()
+                self._examine_evidence()
         return now
 
     # -- many labels at once --------------------------------------------------------------------
@@ -225,12 +235,12 @@ class AdaptiveAudit(Audit):
         most
             At most so many people; None without a limit.
         """
-        if self._finding is not None or self._open or self.budget is not None:
+        if self._finding is not None or self._open_tickets or self.budget is not None:
             raise ProtocolError(
                 "labels come in blocks only to an audit that goes on, has no budget and waits for "
                 "no label; use ask and tell"
             )
-        evidence = self._evidence()
+        evidence = self._require_evidence()
         # Even if the check is due, it is made only after a label, so somebody must be labelled.
         until_recheck = max(np.ceil(self._next_recheck - evidence.told.sum()), 1e-9)
         count = min(evidence.labels_until_plan, until_recheck)
@@ -249,7 +259,7 @@ class AdaptiveAudit(Audit):
         With ``assist`` everybody's score, price and draw are needed as well, NaN for none; outcomes
         of people who turn out not to be asked are not read.
         """
-        evidence, count = self._evidence(), len(groups)
+        evidence, count = self._require_evidence(), len(groups)
         asked, extra, ends = np.ones(count, dtype=bool), np.zeros(count), None
         if self.assist is not None:
             if scores is None or prices is None or draws is None:
@@ -270,65 +280,65 @@ class AdaptiveAudit(Audit):
         taken = evidence.record_block(groups, outcomes, ends)
         groups, outcomes, asked = groups[:taken], outcomes[:taken], asked[:taken]
         for group, spending in self.spending.items():
-            mine = groups == self._index[group]
+            mine = groups == self._group_positions[group]
             failed = mine & asked & (outcomes == 0)
             spending.labels += int((mine & asked).sum())
             spending.features += int((mine & ~asked).sum())
             spending.failures += int(failed.sum())
             spending.adjustment += float(extra[:taken][failed].sum())
         if taken and asked[-1]:
-            self._weigh()
+            self._examine_evidence()
         return taken
 
     # -- steps of the protocol ------------------------------------------------------------------
 
-    def _wants(self, group: str, decision: int) -> Want:
+    def _choose_want(self, group: str, decision: int) -> Want:
         if decision == 1 or self.evidence is None:
             return Want.NOTHING
-        index = self._index[group]
+        index = self._group_positions[group]
         welcome = self.evidence.eligible()[index] and group not in self.closed
         return Want.LABEL if welcome else Want.NOTHING
 
-    def _take(self, step: Step) -> None:
-        self._take_run([step], look=True)
+    def _apply(self, step: Step) -> None:
+        self._apply_run([step], look=True)
 
-    def _take_run(self, steps: Sequence[Step], *, look: bool = False) -> None:
+    def _apply_run(self, steps: Sequence[Step], *, look: bool = False) -> None:
         """Take in requests and first answers, or one correction.
 
         The evidence is weighed if a plan or a check is due, or if a ``look`` is wanted. An answer
         never lowers it, so several are taken one by one only if all of them together decide.
         """
         if steps[0].kind == "corrected":
-            self._correct(steps[0], look=look)
+            self._apply_correction(steps[0], look=look)
             return
         together = look and len(steps) > 1 and self._finding is None
-        if together and self._decide_together(steps):
+        if together and self._settle_by_all_answers(steps):
             for step in steps:
-                self._take(step)
+                self._apply(step)
             return
         for step in steps:
-            self._book(step)
+            self._record_spending(step)
         asked = [step.ticket for step in steps if step.kind == "asked"]
         answers = [step for step in steps if step.kind != "asked"]
         if asked and asked[0].want is not Want.NOTHING:  # a person of no interest is a run alone
-            self._request(asked)
+            self._request_labels(asked)
         if answers:
             if not together:
-                self._record(answers)
+                self._record_answers(answers)
             if look or self._labels_until_due() <= 0.0:
-                self._weigh()
+                self._examine_evidence()
             if self._finding is None:
-                self._give_up_if_broke()
+                self._conclude_if_broke()
 
-    def _decide_together(self, answers: Sequence[Step]) -> bool:
+    def _settle_by_all_answers(self, answers: Sequence[Step]) -> bool:
         """Record answers; if they decide, take them back and return True."""
         for step in answers:
             self._require_open(step.ticket)
-        self._record(answers)
-        if self._evidence().advance(replan=False) is None:
+        self._record_answers(answers)
+        if self._require_evidence().advance(replan=False) is None:
             return False
-        numbers = np.array([self._numbers[step.ticket.number] for step in answers])
-        self._evidence().record(numbers, np.full(len(numbers), PENDING))
+        numbers = np.array([self._request_numbers[step.ticket.number] for step in answers])
+        self._require_evidence().record(numbers, np.full(len(numbers), PENDING))
         return True
 
     def _labels_until_due(self) -> float:
@@ -338,69 +348,81 @@ class AdaptiveAudit(Audit):
         until = self.evidence.next_plan if self._finding is not None else self._next_recheck
         return min(self.evidence.next_plan, until) - float(self.evidence.told.sum())
 
-    def _request(self, tickets: Sequence[Ticket]) -> None:
-        groups, ends = np.array([self._index[t.group] for t in tickets], dtype=np.intp), None
+    def _request_labels(self, tickets: Sequence[Ticket]) -> None:
+        groups, ends = (
+            np.array([self._group_positions[t.group] for t in tickets], dtype=np.intp),
+            None,
+        )
         if self._samplers:
             (ticket,) = tickets  # where scores assist, people come one by one
             records = ScoreRecords.of(ticket.score_record)
             self._samplers[groups[0]].remember(records)
             ends = records.ends()
-        numbers = self._evidence().request(groups, ends).tolist()
-        self._numbers.update(zip((ticket.number for ticket in tickets), numbers, strict=True))
+        numbers = self._require_evidence().request(groups, ends).tolist()
+        self._request_numbers.update(
+            zip((ticket.number for ticket in tickets), numbers, strict=True)
+        )
 
-    def _record(self, answers: Sequence[Step]) -> None:
-        numbers = np.array([self._numbers[step.ticket.number] for step in answers])
+    def _record_answers(self, answers: Sequence[Step]) -> None:
+        numbers = np.array([self._request_numbers[step.ticket.number] for step in answers])
         outcomes = np.array([UNKNOWN if s.outcome is None else s.outcome for s in answers])
         if self._samplers and answers[0].outcome is not None:
             ticket = answers[0].ticket
             records = ScoreRecords.of(ticket.score_record)
-            self._samplers[self._index[ticket.group]].learn(numbers, records, outcomes)
-        self._evidence().record(numbers, outcomes)
+            self._samplers[self._group_positions[ticket.group]].learn(numbers, records, outcomes)
+        self._require_evidence().record(numbers, outcomes)
 
-    def _correct(self, step: Step, *, look: bool) -> None:
-        ticket, evidence = step.ticket, self._evidence()
-        if ticket.number not in self._numbers or ticket.number in self._open:
+    def _apply_correction(self, step: Step, *, look: bool) -> None:
+        ticket, evidence = step.ticket, self._require_evidence()
+        if ticket.number not in self._request_numbers or ticket.number in self._open_tickets:
             raise ProtocolError(f"ticket {ticket} has no answer yet; tell it")
         if ticket.want is Want.SCORE_ONLY:
             raise ProtocolError(f"ticket {ticket} was not asked for its label")
         assert step.outcome is not None
-        spending, number = self.spending[ticket.group], self._numbers[ticket.number]
+        spending, number = self.spending[ticket.group], self._request_numbers[ticket.number]
         more = (step.outcome == 0) - (evidence.outcomes[number] == 0)
         spending.failures += more
-        spending.adjustment += more * self._extra(ticket)
-        spending.adjustment -= self._adjusted.pop(ticket.number, 0.0)
+        spending.adjustment += more * self._extra_price(ticket)
+        spending.adjustment -= self._withdrawal_adjustments.pop(ticket.number, 0.0)
         if self._samplers and (record := ticket.score_record) is not None:
-            self._samplers[self._index[ticket.group]].relearn(number, record.score, step.outcome)
+            self._samplers[self._group_positions[ticket.group]].relearn(
+                number, record.score, step.outcome
+            )
         evidence.record(np.array([number]), np.array([step.outcome]))
         if look or self._finding is not None:
             verdict = evidence.advance(replan=False)
-            self._finding = None if verdict is None else self._decided(verdict)
-            if self._finding is None and self._concluded is not None:
-                self._finding = self._conclude(self._concluded)
+            self._finding = None if verdict is None else self._report_verdict(verdict)
+            if self._finding is None and self._conclude_reason is not None:
+                self._finding = self._conclude(self._conclude_reason)
             if self._finding is None:
-                self._give_up_if_broke()
+                self._conclude_if_broke()
 
-    def _weigh(self) -> None:
+    def _examine_evidence(self) -> None:
         """Look at the evidence; now and then, check whether any number of labels can decide."""
-        evidence = self._evidence()
+        evidence = self._require_evidence()
         evidence.advance()
         if self._finding is not None:
             self._late = True
         elif evidence.verdict is not None:
-            self._finding = self._decided(evidence.verdict)
+            self._finding = self._report_verdict(evidence.verdict)
         elif evidence.told.sum() >= self._next_recheck:
-            self._next_recheck = RECHECK * evidence.told.sum()
-            low, high = np.array([(r.lower, r.upper) for r in self._design.r(evidence).values()]).T
+            self._next_recheck = RECHECK_GROWTH * evidence.told.sum()
+            low, high = np.array(
+                [
+                    (r.lower, r.upper)
+                    for r in self._design.denied_success_intervals(evidence).values()
+                ]
+            ).T
             if evidence.undecidable(low, high):
                 few = "of too few approved people the outcome is known"
                 why = few if self.cells.unknown else "the past data are too few"
                 self._finding = self._conclude(f"{why} for any number of labels to decide")
-        if self._finding is None and self._concluded is not None:
-            self._finding = self._conclude(self._concluded)
+        if self._finding is None and self._conclude_reason is not None:
+            self._finding = self._conclude(self._conclude_reason)
 
-    def _least_hold(self) -> float:
+    def _smallest_hold_needed(self) -> float:
         if self.evidence is None:
-            return super()._least_hold()
+            return super()._smallest_hold_needed()
         welcome = [
             self._worst_cost(group, 0, Want.LABEL)
             for group, eligible in zip(self.groups, self.evidence.eligible(), strict=True)
@@ -408,32 +430,34 @@ class AdaptiveAudit(Audit):
         ]
         return min(welcome, default=np.inf)
 
-    def _evidence(self) -> Evidence:
+    def _require_evidence(self) -> Evidence:
         assert self.evidence is not None
         return self.evidence
 
-    def _sampled(self, group: str, record: ScoreRecord) -> ScoreRecord:
-        index, one = self._index[group], ScoreRecords.of(record)
+    def _complete_score_record(self, group: str, record: ScoreRecord) -> ScoreRecord:
+        index, one = self._group_positions[group], ScoreRecords.of(record)
         one = self._samplers[index].sample(one.scores, one.prices, np.array([record.draw]))
-        bet_scale = self._evidence().bet_scales[index]
+        bet_scale = self._require_evidence().bet_scales[index]
         low, high = LABEL if bet_scale is None else (bet_scale.low, bet_scale.high)
         return replace(record, m=float(one.m[0]), pi=float(one.pi[0]), low=low, high=high)
 
-    def _bet_scales(self) -> list[BetScale | None]:
+    def _fit_sampling_rules(self) -> list[BetScale | None]:
         return [sampler.bet_scale() for sampler in self._samplers]
 
     # -- the finding ----------------------------------------------------------------------------
 
     def _conclude(self, why: str) -> Finding:
-        missing = self._design.what_is_missing(self._evidence(), len(self._open))
-        return self._report(Verdict.INCONCLUSIVE, why, missing)
+        missing = self._design.describe_missing(self._require_evidence(), len(self._open_tickets))
+        return self._make_finding(Verdict.INCONCLUSIVE, why, missing)
 
-    def _decided(self, verdict: Verdict) -> Finding:
+    def _report_verdict(self, verdict: Verdict) -> Finding:
         asked, fair = self.question, verdict is Verdict.FAIR
         size = f"above {asked.threshold:.10g}" if fair else f"of at most {asked.gamma:g}"
         noun = asked.gap_scale.noun
-        return self._report(verdict, f"every population with a {noun} {size} is refuted")
+        return self._make_finding(verdict, f"every population with a {noun} {size} is refuted")
 
-    def _report(self, verdict: Verdict, reason: str, missing: tuple[str, ...] = ()) -> Finding:
-        finding = self._design.finding(self.evidence, verdict, reason, missing)
+    def _make_finding(
+        self, verdict: Verdict, reason: str, missing: tuple[str, ...] = ()
+    ) -> Finding:
+        finding = self._design.make_finding(self.evidence, verdict, reason, missing)
         return replace(finding, cost=self.cost, labels=self.labels, score_only=self.features)

@@ -24,28 +24,31 @@ class ApprovalShares:
 
     def __init__(self, past: Past) -> None:
         level = approval_level(len(past.cells))
-        self._bar = -math.log(level)
-        of_past = None if past.exact else level
-        self._limits = {
-            group: clopper_pearson(cells.approved, cells.total, of_past)
+        self._log_threshold = -math.log(level)
+        past_level = None if past.exact else level
+        self._past_intervals = {
+            group: clopper_pearson(cells.approved, cells.total, past_level)
             for group, cells in past.cells.items()
         }
-        self._seen = {group: [0, 0] for group in past.cells}
+        self._decision_counts = {group: [0, 0] for group in past.cells}
 
-    def see(self, group: str, decision: int) -> str | None:
+    def count_person(self, group: str, decision: int) -> str | None:
         """Count somebody; return what is wrong, None if nothing is or it is not looked at now.
 
         A group is looked at whenever its count is a power of two.
         """
-        self._seen[group][decision] += 1
-        n = sum(self._seen[group])
+        self._decision_counts[group][decision] += 1
+        n = sum(self._decision_counts[group])
         return self.contradiction(group) if n & (n - 1) == 0 else None
 
     def contradiction(self, *groups: str) -> str | None:
         """Say what is wrong by now in one of these groups (or of all), None if nothing is."""
-        for group in groups or self._seen:
-            (denied, k), (low, high) = self._seen[group], self._limits[group]
-            if share_evidence(np.float64(k), np.float64(k + denied), low, high) >= self._bar:
+        for group in groups or self._decision_counts:
+            (denied, k), (low, high) = self._decision_counts[group], self._past_intervals[group]
+            if (
+                share_evidence(np.float64(k), np.float64(k + denied), low, high)
+                >= self._log_threshold
+            ):
                 return (
                     f"{k:,} of {k + denied:,} people counted of group {group!r} were approved, and "
                     f"of past ones {low:.3g} to {high:.3g}: the people shown are not a fair sample"

@@ -20,7 +20,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.scores import Assist, require_seen
+from equipoise.audits.scores import Assist, require_usable_score
 from equipoise.errors import (
     InvalidInput,
     ProtocolError,
@@ -36,9 +36,9 @@ from equipoise.protocol import ScoreRecord, Ticket, Want
 from equipoise.question import Costs, Question, require_asked
 
 Features = NDArray[np.float64]
-Accepts = Mapping[str, Sequence[int]]
+RandomAcceptCounts = Mapping[str, Sequence[int]]
 """Labels of a test programme per group: good, bad and unknown outcomes."""
-Corrected = Mapping[str, int] | None
+CorrectionCounts = Mapping[str, int] | None
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Step(NamedTuple):
     cost: float | None = None
 
 
-def as_corrected(log: Sequence[Step]) -> list[Step]:
+def apply_corrections(log: Sequence[Step]) -> list[Step]:
     """Return the log as it would be if every outcome had been told as it is known now."""
     now = {step.ticket.number: step.outcome for step in log if step.kind == "corrected"}
     return [
@@ -152,14 +152,16 @@ class Audit(ABC):
         self.cells = history.cells
         self._values = LiveValues(history.cells, getattr(history, "coding", None))
         self.spending = {group: Spending() for group in history.cells}
-        self._issued = 0
-        self._open: dict[int, Ticket] = {}  # requests without an answer
+        self._next_number = 0
+        self._open_tickets: dict[int, Ticket] = {}  # requests without an answer
         # requests that are not counted yet in their order, with answers that wait for earlier ones
-        self._answers: OrderedDict[int, Step | None] = OrderedDict()
-        self._adjusted: dict[int, float] = {}  # what withdrawn requests added to the spending
+        self._answers_in_order: OrderedDict[int, Step | None] = OrderedDict()
+        self._withdrawal_adjustments: dict[
+            int, float
+        ] = {}  # what withdrawn requests added to the spending
         self.closed: frozenset[str] = frozenset()  # groups that the budget closed for good
         self._finding: Finding | None = None
-        self._concluded: str | None = None  # why nobody else was to come
+        self._conclude_reason: str | None = None  # why nobody else was to come
 
     # -- the protocol ---------------------------------------------------------------------------
 
@@ -198,23 +200,23 @@ class Audit(ABC):
         name = str(group) if known else self._values.group(group)
         if name not in self.cells:
             raise UnknownName("group", group, self.cells.groups)
-        bit = self._bit("decision", decision)
-        require_seen(self.assist, score, price)
+        bit = self._parse_bit("decision", decision)
+        require_usable_score(self.assist, score, price)
         if draw is not None and not 0.0 <= draw < 1.0:
             raise InvalidInput(f"'draw' must be in [0, 1); got {draw!r}")
-        number = self._issued if number is None else number
-        want, record = self._decide_want(name, bit), None
+        number = self._next_number if number is None else number
+        want, record = self._choose_affordable_want(name, bit), None
         if want is Want.LABEL and bit == 0 and self.assist is not None:
             if draw is None:  # by the number, so that a replayed audit does not draw it again
                 draw = np.random.default_rng([self._seed, number]).random()
             cost = self.costs.of(name).label if price is None else float(price)
             given = None if score is None else float(score)
             anybody = ScoreRecord(given, version, cost, 0.0, 1.0, 0.0, 1.0, float(draw))
-            record = self._sampled(name, anybody)
+            record = self._complete_score_record(name, anybody)
             want = Want.LABEL if record.asked else Want.SCORE_ONLY
         hold = self._worst_cost(name, bit, want, record)
         ticket = Ticket(number, name, bit, want, hold, record)
-        self._take(Step("asked", ticket))
+        self._apply(Step("asked", ticket))
         return ticket
 
     def tell(
@@ -227,12 +229,12 @@ class Audit(ABC):
         """
         self._require_open(ticket)
         if ticket.want is Want.LABEL:
-            outcome = self._bit("outcome", outcome)
+            outcome = self._parse_bit("outcome", outcome)
         elif features is None or outcome is not None:
             raise InvalidInput(
                 f"ticket {ticket} asked for 'features' and nothing else; got outcome={outcome!r}"
             )
-        self._take(Step("told", ticket, outcome, features))
+        self._apply(Step("told", ticket, outcome, features))
 
     def withdraw(self, ticket: Ticket, *, cost: float | None = None) -> None:
         """Say that the answer will never come; it stays unknown and counts against the auditor.
@@ -241,7 +243,7 @@ class Audit(ABC):
         price if left out.
         """
         self._require_open(ticket)
-        self._take(Step("withdrawn", ticket, cost=cost))
+        self._apply(Step("withdrawn", ticket, cost=cost))
 
     def correct(self, ticket: Ticket, outcome: object) -> None:
         """Replace an outcome that was told, or bring one after the request was withdrawn.
@@ -255,7 +257,11 @@ class Audit(ABC):
         )
 
     def set_random_accepts(
-        self, random_accepts: Accepts, corrected: Corrected = None, *, dry_run: bool = False
+        self,
+        random_accepts: RandomAcceptCounts,
+        corrected: CorrectionCounts = None,
+        *,
+        dry_run: bool = False,
     ) -> dict[str, list[int]]:
         """Take in a later file of the test programme whose labels the past data told of.
 
@@ -271,23 +277,25 @@ class Audit(ABC):
         What was wanted stands, whatever this audit would want now. Where answers cannot be
         corrected in place they count from the beginning as they are known now.
         """
-        for _ in self.replay(log if self.correctable else as_corrected(log)):
+        for _ in self.replay(log if self.correctable else apply_corrections(log)):
             pass
 
     def replay(self, log: Sequence[Step], stops: Collection[int] = ()) -> Iterator[int]:
         """Take in a log; yield how many steps are taken in, after each number of ``stops``."""
         for at, step in enumerate(log, start=1):
             if step.kind == "asked":
-                self._issued = step.ticket.number
-                self._decide_want(step.ticket.group, step.ticket.decision)  # it may end the audit
-            self._take(step)
+                self._next_number = step.ticket.number
+                self._choose_affordable_want(
+                    step.ticket.group, step.ticket.decision
+                )  # it may end the audit
+            self._apply(step)
             if at in stops:
                 yield at
 
     def conclude(self, why: str = "nobody else is to come") -> Finding:
         """Say that nobody else will come; return the finding that the evidence so far supports."""
         if self._finding is None:
-            self._concluded = why
+            self._conclude_reason = why
             self._finding = self._conclude(why)
         return self.so_far(why)
 
@@ -327,17 +335,17 @@ class Audit(ABC):
     @property
     def available(self) -> float:
         """Money that may still be committed."""
-        return max(self._left(), 0.0)
+        return max(self._unspent(), 0.0)
 
     @property
     def overrun(self) -> float:
         """Money beyond the budget: corrections that came after the money was used again."""
-        return max(-self._left(), 0.0)
+        return max(-self._unspent(), 0.0)
 
     @property
     def is_broke(self) -> bool:
         """Whether the budget forbids every further request."""
-        return self.budget is not None and self._least_hold() > self.available
+        return self.budget is not None and self._smallest_hold_needed() > self.available
 
     @property
     def labels(self) -> int:
@@ -352,27 +360,27 @@ class Audit(ABC):
     @property
     def pending(self) -> int:
         """Requests without an answer."""
-        return len(self._open)
+        return len(self._open_tickets)
 
-    def _booked(self, finding: Finding) -> Finding:
+    def with_spending(self, finding: Finding) -> Finding:
         """Return a finding with what was spent so far."""
         return replace(finding, cost=self.cost, labels=self.labels, features=self.features)
 
-    def _left(self) -> float:
+    def _unspent(self) -> float:
         """Return the budget less what is spent and held."""
         return math.inf if self.budget is None else self.budget - (self.cost + self.reserved)
 
     # -- what a subclass provides ---------------------------------------------------------------
 
     @abstractmethod
-    def _wants(self, group: str, decision: int) -> Want:
+    def _choose_want(self, group: str, decision: int) -> Want:
         """Decide what to ask of the person who arrived."""
 
     def _learn(self, answer: Step) -> Finding | None:
         """Take in the next answer in request order; return what it decides."""
         raise NotImplementedError
 
-    def _sampled(self, group: str, record: ScoreRecord) -> ScoreRecord:
+    def _complete_score_record(self, group: str, record: ScoreRecord) -> ScoreRecord:
         """Return the record with the chance of asking this person; audits with assist have one."""
         raise NotImplementedError
 
@@ -380,18 +388,18 @@ class Audit(ABC):
     def _conclude(self, why: str) -> Finding:
         """Return the finding when no further label will be requested."""
 
-    def _least_hold(self) -> float:
+    def _smallest_hold_needed(self) -> float:
         """Return what must be affordable for the audit to go on: the cheapest request there is."""
         return min(self.costs.of(group).worst for group in self.cells)
 
     # -- bookkeeping ----------------------------------------------------------------------------
 
-    def _bit(self, role: str, value: object) -> int:
-        return binary(role, self._values.bit(role, value) if isinstance(value, str) else value)
+    def _parse_bit(self, role: str, value: object) -> int:
+        return require_bit(role, self._values.bit(role, value) if isinstance(value, str) else value)
 
-    def _decide_want(self, group: str, decision: int) -> Want:
+    def _choose_affordable_want(self, group: str, decision: int) -> Want:
         """Return what is wanted and can be paid; the audit may end because nothing can be."""
-        want = Want.NOTHING if self._finding is not None else self._wants(group, decision)
+        want = Want.NOTHING if self._finding is not None else self._choose_want(group, decision)
         hold = self._worst_cost(group, decision, want)
         if hold > 0.0 and hold > self.available:
             want = Want.NOTHING
@@ -399,41 +407,44 @@ class Audit(ABC):
             if self.assist is not None and self.assist.max_price is not None:
                 self.closed |= {group}
         if want is Want.NOTHING and self._finding is None:
-            self._give_up_if_broke()
+            self._conclude_if_broke()
         return want
 
-    def _take(self, step: Step) -> None:
+    def _apply(self, step: Step) -> None:
         """Enter a step in the books; learn from all answers up to the first that is pending."""
-        self._book(step)
+        self._record_spending(step)
         number = step.ticket.number
         if step.kind == "asked":
-            if number in self._open:
-                self._answers[number] = None
+            if number in self._open_tickets:
+                self._answers_in_order[number] = None
             return
-        self._answers[number] = step
-        while self._answers and (answer := next(iter(self._answers.values()))) is not None:
-            self._answers.popitem(last=False)
+        self._answers_in_order[number] = step
+        while (
+            self._answers_in_order
+            and (answer := next(iter(self._answers_in_order.values()))) is not None
+        ):
+            self._answers_in_order.popitem(last=False)
             if self._finding is None:
                 self._finding = self._learn(answer)
         if self._finding is None:
-            self._give_up_if_broke()
+            self._conclude_if_broke()
 
-    def _book(self, step: Step) -> None:
+    def _record_spending(self, step: Step) -> None:
         """Enter a request, or its first answer, in the open requests and the spending."""
         kind, ticket, outcome, _, cost = step
-        spending, extra = self.spending[ticket.group], self._extra(ticket)
+        spending, extra = self.spending[ticket.group], self._extra_price(ticket)
         is_label, counts = ticket.want is Want.LABEL, ticket.decision == 0
         if kind == "asked":
-            self._issued = ticket.number + 1
+            self._next_number = ticket.number + 1
             if ticket.want in (Want.LABEL, Want.FEATURES):
-                self._open[ticket.number] = ticket
+                self._open_tickets[ticket.number] = ticket
             if counts and ticket.want is not Want.NOTHING:
                 spending.labels += is_label
                 spending.pending += is_label
                 spending.features += not is_label
                 spending.held += extra
             return
-        if self._open.get(ticket.number) is not ticket:
+        if self._open_tickets.get(ticket.number) is not ticket:
             self._require_open(ticket)
         if cost is not None:
             require_non_negative("cost", cost)
@@ -443,18 +454,18 @@ class Audit(ABC):
                     f"is held for ticket {ticket}; got {cost!r}"
                 )
         if kind == "told" and is_label:
-            binary("outcome", outcome)
-        del self._open[ticket.number]
+            require_bit("outcome", outcome)
+        del self._open_tickets[ticket.number]
         if counts and is_label:
             spending.pending -= 1
             spending.held -= extra
             spending.failures += outcome == 0
             spending.adjustment += extra * (outcome == 0)
         if counts and cost is not None:
-            self._adjusted[ticket.number] = cost - self.costs.of(ticket.group).feature
-            spending.adjustment += self._adjusted[ticket.number]
+            self._withdrawal_adjustments[ticket.number] = cost - self.costs.of(ticket.group).feature
+            spending.adjustment += self._withdrawal_adjustments[ticket.number]
 
-    def _extra(self, ticket: Ticket) -> float:
+    def _extra_price(self, ticket: Ticket) -> float:
         """Return what a failure of this person, if asked, costs beyond the label price."""
         record = ticket.score_record
         if record is None or ticket.want is not Want.LABEL:
@@ -474,8 +485,8 @@ class Audit(ABC):
         price = largest if record is None else record.price
         return costs.worst if price is None else costs.feature + price
 
-    def _give_up_if_broke(self) -> None:
-        if self._open or not self.is_broke:
+    def _conclude_if_broke(self) -> None:
+        if self._open_tickets or not self.is_broke:
             return
         why = "the budget is spent: what is left does not cover one more request at its worst"
         if self.cost == 0.0 and not self.closed:
@@ -486,16 +497,16 @@ class Audit(ABC):
 
     def _require_open(self, ticket: Ticket) -> None:
         require_kind("ticket", ticket, Ticket, "what ask returned, a Ticket")
-        if self._open.get(ticket.number) == ticket:
+        if self._open_tickets.get(ticket.number) == ticket:
             return
-        if ticket.number >= self._issued:
+        if ticket.number >= self._next_number:
             raise ProtocolError(f"ticket {ticket} was never issued by this audit")
         if ticket.want is Want.NOTHING:
             raise ProtocolError(f"ticket {ticket}: nothing was asked about this person")
         raise ProtocolError(f"ticket {ticket} is settled already, or differs from the one issued")
 
 
-def binary(name: str, value: object) -> int:
+def require_bit(name: str, value: object) -> int:
     """Return 0 or 1, or raise what names the argument."""
     if not isinstance(value, int | np.integer | np.bool_) or value not in (0, 1):
         raise InvalidInput(f"{name!r} must be 0 or 1; got {value!r}")

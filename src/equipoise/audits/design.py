@@ -26,7 +26,9 @@ from equipoise.question import Costs, Question, Verdict
 from equipoise.rates import RATES, Bands
 
 ASSUMES_STREAM = "denied people of a group arrive like any others of it, whatever their outcome"
-TOO_FEW = 10  # labels of a group below which the number still needed is not forecast
+MIN_LABELS_FOR_FORECAST = (
+    10  # labels of a group below which the number still needed is not forecast
+)
 
 
 @dataclass(frozen=True)
@@ -101,13 +103,15 @@ class AuditDesign:
         )
 
     @cached_property
-    def accepts(self) -> Mapping[str, Sequence[float]]:
+    def random_accept_counts(self) -> Mapping[str, Sequence[float]]:
         """Labels of a test programme in the past data: good, bad and unknown ones per group."""
         return {g: own.random_accepts or (0, 0, 0) for g, own in self.history.cells.items()}
 
-    def counts_of(self, accepts: Mapping[str, Sequence[float]]) -> Array:
+    def label_counts(self, random_accept_counts: Mapping[str, Sequence[float]]) -> Array:
         """Return labels of a test programme as evidence counts them: 0, 1 and unknown per group."""
-        return np.array([accepts[g] for g in self.groups], dtype=np.float64)[:, [1, 0, 2]]
+        return np.array([random_accept_counts[g] for g in self.groups], dtype=np.float64)[
+            :, [1, 0, 2]
+        ]
 
     def prices(self, costs: Costs) -> Array:
         """Return what a request costs, and what a label of 0 costs besides, shape (2, groups)."""
@@ -115,18 +119,18 @@ class AuditDesign:
 
     # -- what labels say by now ------------------------------------------------------------------
 
-    def r(self, evidence: Evidence | None) -> dict[str, Interval]:
+    def denied_success_intervals(self, evidence: Evidence | None) -> dict[str, Interval]:
         """Return where each group's r lies: anywhere in [0, 1] where there is no evidence."""
         if evidence is None:
             return dict.fromkeys(self.groups, Interval(0.0, 1.0))
         found = evidence.intervals(self.budget.label_interval)
         return dict(zip(self.groups, found, strict=True))
 
-    def finding(
+    def make_finding(
         self, evidence: Evidence | None, verdict: Verdict, reason: str, missing: tuple[str, ...]
     ) -> Finding:
         """Return the finding, without what it cost."""
-        question, r = self.question, self.r(evidence)
+        question, r = self.question, self.denied_success_intervals(evidence)
         boxes = {group: (own.lower, own.upper) for group, own in r.items()}
         lower, upper = gap_bounds(self.bands, boxes, compare=question.comparison, tolerance=1e-4)
         if verdict is Verdict.FAIR:
@@ -153,13 +157,13 @@ class AuditDesign:
             shares=shares,
         )
 
-    def what_is_missing(self, evidence: Evidence, pending: int) -> tuple[str, ...]:
+    def describe_missing(self, evidence: Evidence, pending: int) -> tuple[str, ...]:
         """Say what would bring a verdict, so many outcomes being pending."""
         history, to_go = self.history, evidence.labels_to_go()
-        if (evidence.told[self.reachable] < TOO_FEW).any():
+        if (evidence.told[self.reachable] < MIN_LABELS_FOR_FORECAST).any():
             lacks = (
-                f"more labels; after {TOO_FEW} of every group it can be said about how many, and "
-                "plan forecasts what such audits need"
+                f"more labels; after {MIN_LABELS_FOR_FORECAST} of every group it can be said about "
+                "how many, and plan forecasts what such audits need"
             )
         elif np.isfinite(to_go).all():
             wanted = [
@@ -185,7 +189,9 @@ class AuditDesign:
             )
         else:
             lacks = "a larger epsilon: at the present estimates both answers stay possible"
-        guesses = {group: own.estimate for group, own in self.r(evidence).items()}
+        guesses = {
+            group: own.estimate for group, own in self.denied_success_intervals(evidence).items()
+        }
         r = {group: 0.5 if guess is None else guess for group, guess in guesses.items()}
         strata = short_strata(history, self.question, self.budget, r)
         if not pending:

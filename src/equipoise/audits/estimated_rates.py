@@ -25,7 +25,7 @@ from equipoise.question import Question, Verdict
 RATE_OF_OUTCOME = {0: "false_positive_rate", 1: "true_positive_rate"}
 """``P[f=1 | Y=y, A=a]`` by y: the rates that the paper's audits estimate, in their order."""
 
-MOST_NAMED = 6  # groups in a list of what is missing
+MAX_GROUPS_NAMED = 6  # groups in a list of what is missing
 
 
 # -- the threshold and what it buys ------------------------------------------------------------
@@ -45,7 +45,7 @@ def can_answer(question: Question, *, by_features: bool = False) -> bool:
     return metric.is_free or (proven and rates <= set(RATE_OF_OUTCOME.values()))
 
 
-def outcomes_of(question: Question, *, by_features: bool = False) -> tuple[int, ...]:
+def outcomes_to_estimate(question: Question, *, by_features: bool = False) -> tuple[int, ...]:
     """Return the outcomes y whose ``P[f=1 | Y=y, A=a]`` have to be estimated, a phase for each.
 
     None of them for a metric that needs no outcome of the denied: the free check answers it.
@@ -100,7 +100,7 @@ def paper_epsilon(tau: int, question: Question, groups: int) -> float:
     return 24.0 * math.sqrt(-math.log(tau_event_level(question, groups)) / tau)
 
 
-def rows_missing(
+def describe_missing_rows(
     history: Past, goals: Sequence[Goal], tau: int, within_group: bool
 ) -> tuple[str, ...]:
     """Say how many past rows are missing, about, until ``tau`` approved people meet each goal.
@@ -123,12 +123,12 @@ def rows_missing(
         elif found < tau and not history.exact:
             more = f"about {read * (tau / found - 1.0):,.0f} more past rows of {kind}"
             lines.setdefault(kind, f"{more}: {found:,.0f} {who}, and {tau:,} are needed")
-    rest = len(lines) - MOST_NAMED
+    rest = len(lines) - MAX_GROUPS_NAMED
     last = [f"and likewise of {rest} more groups that lack less"] if rest > 0 else []
-    return (*list(lines.values())[:MOST_NAMED], *last)
+    return (*list(lines.values())[:MAX_GROUPS_NAMED], *last)
 
 
-def checked_tau(given: object, default: int, name: str = "tau") -> int:
+def parse_count(given: object, default: int, name: str = "tau") -> int:
     """Return a count that is a whole number of at least 1 and that a float holds exactly."""
     tau = default if given is None else given
     if isinstance(tau, bool) or not isinstance(tau, int | np.integer) or not 1 <= tau < 2**53:
@@ -157,7 +157,7 @@ def finding_from_rates(
     verdict, side = (Verdict.UNFAIR, "above") if estimate > limit else (Verdict.FAIR, "at most")
     scale = f"the estimated {question.gap_scale.noun} {estimate:.4g}"
     reason = f"{scale} is {side} gamma + epsilon/2 = {limit:g}"
-    outcomes = outcomes_of(question)
+    outcomes = outcomes_to_estimate(question)
     intervals: dict[str, dict[str, Interval]] = {}
     for y, *row in zip(outcomes, low, high, rates, strict=True):
         ends = zip(*(column.tolist() for column in row), strict=True)
@@ -170,29 +170,29 @@ def finding_from_rates(
         return dict(zip(map(str, outcomes), values, strict=True))
 
     finding = Finding(question, verdict, lower, upper, reason, estimate, intervals)
-    return audit._booked(replace(finding, p_hat=named(p_hat), q_hat=named(q_hat)))
+    return audit.with_spending(replace(finding, p_hat=named(p_hat), q_hat=named(q_hat)))
 
 
-def finding_for_free(audit: Audit) -> Finding:
+def finding_of_free_check(audit: Audit) -> Finding:
     """Return the free check's answer as an audit's, which can be read back as a finding."""
     return Finding(**{f.name: getattr(audit.known_for_free, f.name) for f in fields(Finding)})
 
 
-def inconclusive(audit: Audit, why: str, missing: tuple[str, ...]) -> Finding:
+def inconclusive_finding(audit: Audit, why: str, missing: tuple[str, ...]) -> Finding:
     """Return what the past alone establishes, and what is missing."""
-    free = finding_for_free(audit)
+    free = finding_of_free_check(audit)
     free = replace(free, verdict=Verdict.INCONCLUSIVE, estimate=None, decided_by=None, warnings=())
-    return audit._booked(replace(free, reason=f"{why}; {free.reason}", missing=missing))
+    return audit.with_spending(replace(free, reason=f"{why}; {free.reason}", missing=missing))
 
 
-def rate_intervals(ratios: Array, error: float) -> tuple[Array, Array]:
+def rate_bounds(ratios: Array, error: float) -> tuple[Array, Array]:
     """Return bounds of the rates when every count N is within ``(1 ± error)`` of its mean.
 
     No rate exceeds 1, so a lower bound of 1 says that no population explains the counts.
 
     Examples
     --------
-    >>> low, high = rate_intervals(np.array([0.5, 1.1]), 0.1)
+    >>> low, high = rate_bounds(np.array([0.5, 1.1]), 0.1)
     >>> low.round(3).tolist(), high.round(3).tolist()
     ([0.409, 0.9], [0.611, 1.0])
     """

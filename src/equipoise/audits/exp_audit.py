@@ -13,13 +13,13 @@ from equipoise.audits.approval_shares import FAIR_SAMPLE, ApprovalShares
 from equipoise.audits.base import Audit, Features, Step
 from equipoise.audits.estimated_rates import (
     arrivals_in_turn,
-    checked_tau,
-    finding_for_free,
+    describe_missing_rows,
     finding_from_rates,
-    inconclusive,
-    outcomes_of,
+    finding_of_free_check,
+    inconclusive_finding,
+    outcomes_to_estimate,
     paper_tau,
-    rows_missing,
+    parse_count,
 )
 from equipoise.audits.label_work import LabelWork
 from equipoise.audits.rs_audit import RSAudit
@@ -109,7 +109,7 @@ class ExpAudit(Audit):
             raise UnknownName("weights", weights, WEIGHTS)
         if fallback not in FALLBACKS:
             raise UnknownName("fallback", fallback, FALLBACKS)
-        self.outcomes = outcomes_of(question, by_features=True)
+        self.outcomes = outcomes_to_estimate(question, by_features=True)
         super().__init__(history, question, costs, budget=budget)
         if model is None and history.model is None:
             raise InvalidInput(
@@ -119,7 +119,7 @@ class ExpAudit(Audit):
         self.model: MixtureModel = history.model if model is None else model
         require_kind("model", self.model, MixtureModel, "a MixtureModel")
         unseen = history.features if model is None and weights != "published" else None
-        self._unseen: PastFeatures | None = unseen
+        self._unseen_past: PastFeatures | None = unseen
         self.weights = weights
         level = question.strictest if weights == "published" else exp_level(question)
         self.constants = ExpConstants(question.epsilon, level, len(self.cells))
@@ -127,26 +127,28 @@ class ExpAudit(Audit):
         self.fallback_question = replace(
             question, delta=level, delta_wrong_fair=None, delta_wrong_unfair=None
         )
-        self._own_tau = tau
-        self.tau = checked_tau(tau, self.constants.tau)
-        self.coarse_tau = checked_tau(coarse_tau, self.constants.coarse_tau, "coarse_tau")
-        self.feature_cap = checked_tau(features, 2**53 - 1, "features")  # left out: no cap
+        self._requested_tau = tau
+        self.tau = parse_count(tau, self.constants.tau)
+        self.coarse_tau = parse_count(coarse_tau, self.constants.coarse_tau, "coarse_tau")
+        self.feature_cap = parse_count(features, 2**53 - 1, "features")  # left out: no cap
         self.branches: dict[str, Branch] = {}
         self.checks = ModelChecks(self.model, history, question.epsilon)
         self._approvals = ApprovalShares(history)
         self.phase = "coarse"  # then "features", and "fallback" where labels have to decide
-        self._phase_begins = 0  # its first ticket
-        self._fallback = fallback
+        self._first_ticket_of_phase = 0  # its first ticket
+        self._fallback_name = fallback
         self.label_audit: Audit | None = None
         self.fallback_reason: str | None = None
-        self._coarse = {g: Online(self.coarse_tau, [[(0, g)], [(1, g)]]) for g in self.cells}
+        self._coarse_phase = {g: Online(self.coarse_tau, [[(0, g)], [(1, g)]]) for g in self.cells}
         # the people behind the coarse weights, of groups where all features came with the labels
-        self._people: dict[str, list[Labelled]] = {g: [] for g in self.cells}
+        self._coarse_people: dict[str, list[Labelled]] = {g: [] for g in self.cells}
         self.counts: dict[str, FeatureCounts] = {}
-        self._asked = dict.fromkeys(self.cells, 0)  # features, approved people's included
+        self._features_requested = dict.fromkeys(
+            self.cells, 0
+        )  # features, approved people's included
         self.rows: dict[tuple[int, str], int] = {}  # past people until tau of (outcome, group)
         self.free_features = dict.fromkeys(self.cells, 0)  # read off past people
-        self._finding = self._before_start()
+        self._finding = self._finding_before_start()
 
     @classmethod
     def published(
@@ -210,37 +212,37 @@ class ExpAudit(Audit):
             features = np.asarray(points[0])
         super().tell(ticket, outcome, features)
 
-    def _wants(self, group: str, decision: int) -> Want:
+    def _choose_want(self, group: str, decision: int) -> Want:
         # Passing over people for want of money would bias the counts, so the audit ends as soon as
         # the most expensive request is out of reach.
         if self.is_broke:
             return Want.NOTHING
         if self.label_audit is not None:  # its tickets have our numbers
-            return self.label_audit.ask(group, decision, number=self._issued).want
+            return self.label_audit.ask(group, decision, number=self._next_number).want
         if self.phase == "coarse":
-            return Want.NOTHING if self._coarse[group].done else Want.LABEL
-        if self._asked[group] >= self.branches[group].features:
+            return Want.NOTHING if self._coarse_phase[group].is_done else Want.LABEL
+        if self._features_requested[group] >= self.branches[group].features:
             return Want.NOTHING
-        self._asked[group] += 1
+        self._features_requested[group] += 1
         return Want.FEATURES
 
-    def _least_hold(self) -> float:
+    def _smallest_hold_needed(self) -> float:
         want = Want.FEATURES if self.phase == "features" else Want.LABEL
         return max(self._worst_cost(g, 0, want) for g in self.cells)
 
     def _learn(self, answer: Step) -> Finding | None:
         ticket, outcome, phase = answer.ticket, answer.outcome, self.phase
-        group, is_late = ticket.group, ticket.number < self._phase_begins
+        group, is_late = ticket.group, ticket.number < self._first_ticket_of_phase
         if self.label_audit is not None and not is_late:
             if outcome is None:
                 self.label_audit.withdraw(ticket)
             else:
                 self.label_audit.tell(ticket, outcome)
             found = self.label_audit.finding
-            return None if found is None else self._by_labels(found)
-        if (why := self._approvals.see(group, ticket.decision)) is not None:
-            return inconclusive(self, why, (FAIR_SAMPLE,))
-        if is_late or (phase == "coarse" and self._coarse[group].done):
+            return None if found is None else self._finding_by_labels(found)
+        if (why := self._approvals.count_person(group, ticket.decision)) is not None:
+            return inconclusive_finding(self, why, (FAIR_SAMPLE,))
+        if is_late or (phase == "coarse" and self._coarse_phase[group].is_done):
             return None  # asked for before it was known that no more was needed
         if phase == "features":
             if answer.features is None:
@@ -249,44 +251,48 @@ class ExpAudit(Audit):
             return self._weigh_if_complete()
         if outcome is None:
             return self._conclude(f"the outcome of person {ticket} is missing")
-        self._coarse[group].see(group, outcome)
+        self._coarse_phase[group].count_person(group, outcome)
         if answer.features is None:
-            self._people.pop(group, None)
-        elif group in self._people:
-            self._people[group].append(Labelled(answer.features[None], np.array([outcome])))
-        return self._choose() if all(c.done for c in self._coarse.values()) else None
+            self._coarse_people.pop(group, None)
+        elif group in self._coarse_people:
+            self._coarse_people[group].append(Labelled(answer.features[None], np.array([outcome])))
+        return (
+            self._choose_branches() if all(c.is_done for c in self._coarse_phase.values()) else None
+        )
 
     def _conclude(self, why: str) -> Finding:
         if self.label_audit is not None:
             found = self.label_audit.so_far("nobody else is to come")
-            return self._by_labels(replace(found, reason=f"{why}: {found.reason}"))
+            return self._finding_by_labels(replace(found, reason=f"{why}: {found.reason}"))
         if self.phase == "coarse":
-            return inconclusive(self, why, ("labels for the coarse weights, then features",))
+            return inconclusive_finding(
+                self, why, ("labels for the coarse weights, then features",)
+            )
         left = {g: b.features - self.counts[g].size for g, b in self.branches.items()}
         lacks = (f"the features of {n:,} more people of group {g!r}" for g, n in left.items() if n)
-        return inconclusive(self, why, tuple(lacks))
+        return inconclusive_finding(self, why, tuple(lacks))
 
     # -- many people at once, for simulations ----------------------------------------------------
 
-    def take_coarse(
-        self, lengths: Mapping[str, tuple[int, int]], labelled: Mapping[str, Labelled] = {}
+    def finish_coarse_phase(
+        self, stopping_times: Mapping[str, tuple[int, int]], labelled: Mapping[str, Labelled] = {}
     ) -> None:
         """Take in finished coarse counts: people until the last of outcome 0 and 1, per group."""
-        for group, pair in lengths.items():
-            self._coarse[group].lengths = {(y, group): pair[y] for y in (0, 1)}
-            self._coarse[group].phases = []
-        self._people = {group: [people] for group, people in labelled.items()}
-        self._finding = self._choose()
+        for group, pair in stopping_times.items():
+            self._coarse_phase[group].stopping_times = {(y, group): pair[y] for y in (0, 1)}
+            self._coarse_phase[group].phases = []
+        self._coarse_people = {group: [people] for group, people in labelled.items()}
+        self._finding = self._choose_branches()
 
-    def take_features(self) -> None:
+    def finish_feature_phase(self) -> None:
         """Weigh the features that were added to ``counts`` of every group."""
         self._finding = self._weigh_if_complete()
 
     # -- from one phase to the next --------------------------------------------------------------
 
-    def _before_start(self) -> Finding | None:
+    def _finding_before_start(self) -> Finding | None:
         if not self.outcomes:
-            return finding_for_free(self)
+            return finding_of_free_check(self)
         published = self.weights == "published"
         try:
             self.checks.check_for_free()
@@ -299,17 +305,17 @@ class ExpAudit(Audit):
         self.rows = self.history.rows_until(self.tau, self.question, outcomes=self.outcomes)
         if len(self.rows) < len(goals):
             dry = "the past data run dry"
-            missing = rows_missing(self.history, goals, self.tau, within_group=True)
+            missing = describe_missing_rows(self.history, goals, self.tau, within_group=True)
             if published:
-                return inconclusive(self, dry, missing)
+                return inconclusive_finding(self, dry, missing)
             problem = ": ".join([dry, *missing[:1]])
         return None if published or problem is None else self._fall_back(problem)
 
-    def _choose(self) -> Finding | None:
+    def _choose_branches(self) -> Finding | None:
         for group in self.cells:
             fits, weights = self.model.of(group), self.weights
             zero, one = coarse = self._coarse_weights(group)
-            parts = self._people.get(group)
+            parts = self._coarse_people.get(group)
             people = Labelled(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
             branch = choose_branch(fits, coarse, self.constants, weights=weights, labelled=people)
             branch = replace(branch, features=min(branch.features, self.feature_cap))
@@ -321,10 +327,10 @@ class ExpAudit(Audit):
                 self.checks.check_people(group, people)
                 if (problem := self.checks.broken) is not None:
                     return self._fall_back(problem)
-            if self._unseen is not None:  # past people whom the fit did not see are free
-                rows = self._unseen.unseen(group)[: branch.features]
+            if self._unseen_past is not None:  # past people whom the fit did not see are free
+                rows = self._unseen_past.unseen(group)[: branch.features]
                 self.counts[group].add(rows)
-                self.free_features[group] = self._asked[group] = len(rows)
+                self.free_features[group] = self._features_requested[group] = len(rows)
         price = sum(
             (branch.features - self.free_features[g])
             * (self.cells[g].shares[2] * self.costs.of(g).feature)
@@ -333,36 +339,38 @@ class ExpAudit(Audit):
         if self.weights == "auto" and self._price_of_labels(self.fallback_question) < price:
             why = "labels are cheaper than the features that the weights would take"
             return self._fall_back(why)
-        self.phase, self._phase_begins = "features", self._issued
+        self.phase, self._first_ticket_of_phase = "features", self._next_number
         return self._weigh_if_complete()
 
     def _coarse_weights(self, group: str) -> tuple[float, float]:
-        lengths = self._coarse[group].lengths
-        zero, one = (min(1.0, self.coarse_tau / lengths[y, group]) for y in (0, 1))
+        stopping_times = self._coarse_phase[group].stopping_times
+        zero, one = (min(1.0, self.coarse_tau / stopping_times[y, group]) for y in (0, 1))
         return zero, one
 
     def _price_of_labels(self, question: Question) -> float:
         """Return what the fall-back would cost if the coarse weights are right."""
         by_rs, r = 0.0, dict.fromkeys(self.cells, 0.0)
-        tau = self._own_tau or paper_tau(question, len(self.cells))
+        tau = self._requested_tau or paper_tau(question, len(self.cells))
         for group, cells in self.cells.items():
             p1, _, s = cells.shares
             if s > 0.0:
                 r[group] = float(np.clip((self._coarse_weights(group)[1] - p1) / s, 0.0, 1.0))
                 one = p1 + s * r[group]
-                shares = [one if y else 1.0 - one for y in outcomes_of(question)]
+                shares = [one if y else 1.0 - one for y in outcomes_to_estimate(question)]
                 people = arrivals_in_turn(shares, tau)
                 by_rs += people * s * self.costs.of(group).expected(r[group])
-        if self._fallback == "rs":
+        if self._fallback_name == "rs":
             return by_rs
         work = LabelWork(self.history, question, self.costs)
-        return work.pilot(r) + min(work.of(v, r).cost for v in (Verdict.FAIR, Verdict.UNFAIR))
+        return work.pilot_cost(r) + min(
+            work.for_verdict(v, r).cost for v in (Verdict.FAIR, Verdict.UNFAIR)
+        )
 
     def _weigh_if_complete(self) -> Finding | None:
         if any(self.counts[g].size < branch.features for g, branch in self.branches.items()):
             return None
         if (why := self._approvals.contradiction()) is not None:
-            return inconclusive(self, why, (FAIR_SAMPLE,))
+            return inconclusive_finding(self, why, (FAIR_SAMPLE,))
         found: dict[str, Weight] = {}
         for group, branch in self.branches.items():
             counts, by_map = self.counts[group], branch.way == "map"
@@ -384,18 +392,20 @@ class ExpAudit(Audit):
         return _finding_from_weights(self, found, problem)
 
     def _fall_back(self, why: str) -> Finding | None:
-        self.phase, self._phase_begins = "fallback", self._issued
+        self.phase, self._first_ticket_of_phase = "fallback", self._next_number
         self.fallback_reason = why
         asked = self.history, self.fallback_question, self.costs
-        by_rs = self._fallback == "rs"
-        self.label_audit = RSAudit(*asked, tau=self._own_tau) if by_rs else AdaptiveAudit(*asked)
+        by_rs = self._fallback_name == "rs"
+        self.label_audit = (
+            RSAudit(*asked, tau=self._requested_tau) if by_rs else AdaptiveAudit(*asked)
+        )
         found = self.label_audit.finding
-        return None if found is None else self._by_labels(found)
+        return None if found is None else self._finding_by_labels(found)
 
-    def _by_labels(self, found: Finding) -> Finding:
+    def _finding_by_labels(self, found: Finding) -> Finding:
         """Return what the fall-back found as a finding of this audit."""
         reason = f"{found.reason} (not by features, because {self.fallback_reason})"
-        return self._booked(replace(found, question=self.question, reason=reason))
+        return self.with_spending(replace(found, question=self.question, reason=reason))
 
 
 # -- the verdict from weights ---------------------------------------------------------------------

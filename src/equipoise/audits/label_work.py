@@ -17,8 +17,8 @@ from equipoise.evidence.null_cells import NullCells, fair_covers, unfair_covers
 from equipoise.history.past import Past
 from equipoise.question import Costs, Question, Verdict
 
-NEAR = 300  # cells of a cover that count for its work, those with the least information
-SOME = 12  # … and so many of every pair of groups
+SLOWEST_CELLS = 300  # cells of a cover that count for its work, those with the least information
+SLOWEST_CELLS_PER_PAIR = 12  # … and so many of every pair of groups
 
 
 @dataclass(frozen=True)
@@ -42,24 +42,29 @@ class LabelWork:
     >>> from equipoise.worlds import CellWorld
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
     >>> work = LabelWork(world.past(), Question(epsilon=0.4), Costs())
-    >>> work.of(Verdict.FAIR, world.r).cost < work.of(Verdict.UNFAIR, world.r).cost
+    >>> fair = work.for_verdict(Verdict.FAIR, world.r)
+    >>> unfair = work.for_verdict(Verdict.UNFAIR, world.r)
+    >>> fair.cost < unfair.cost
     True
     """
 
     def __init__(self, past: Past, question: Question, costs: Costs) -> None:
         design = AuditDesign(past, question)
         self.groups, self.reachable = design.groups, design.reachable
-        self._start, self._prices = design.counts_of(design.accepts), design.prices(costs)
+        self._start, self._prices = (
+            design.label_counts(design.random_accept_counts),
+            design.prices(costs),
+        )
         wrong = design.wrong_answers()
         fair, unfair = (unfair_covers, wrong.level_fair), (fair_covers, wrong.level_unfair)
         self._to_refute = {Verdict.FAIR: fair, Verdict.UNFAIR: unfair}
         self._covers = cache(lambda make: make(wrong))
 
-    def pilot(self, r: Mapping[str, float]) -> float:
+    def pilot_cost(self, r: Mapping[str, float]) -> float:
         """Return what the first labels of each group cost, with which every audit begins."""
         return PILOT_LABELS * float(mean_costs(self._prices, self._rates(r))[self.reachable].sum())
 
-    def of(self, verdict: Verdict, r: Mapping[str, float]) -> Work:
+    def for_verdict(self, verdict: Verdict, r: Mapping[str, float]) -> Work:
         """Return what a verdict takes, FAIR or UNFAIR."""
         make, level = self._to_refute[verdict]
         covers = self._covers(make)
@@ -99,9 +104,9 @@ def _slowest(cover: NullCells, gain: Array) -> Ints:
     order = np.argsort(gain, kind="stable")
     a, b = cover.groups
     if a.shape[1] > 1:  # boxes of all groups
-        return order[:NEAR]
+        return order[:SLOWEST_CELLS]
     pair = (a * cover.low.shape[1] + b)[order, 0]
     by_pair = np.argsort(pair, kind="stable")
     place = np.empty_like(order)
     place[by_pair] = np.arange(len(pair)) - np.searchsorted(pair[by_pair], pair[by_pair])
-    return order[(place < SOME) | (np.arange(len(order)) < NEAR)]
+    return order[(place < SLOWEST_CELLS_PER_PAIR) | (np.arange(len(order)) < SLOWEST_CELLS)]

@@ -113,7 +113,7 @@ class Assist(JsonValue):
             )
 
 
-def require_seen(assist: Assist | None, score: float | None, price: float | None) -> None:
+def require_usable_score(assist: Assist | None, score: float | None, price: float | None) -> None:
     """Refuse scores and prices that an audit cannot use, whatever it would decide."""
     if assist is None:
         if score is not None or price is not None:

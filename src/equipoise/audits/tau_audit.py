@@ -26,15 +26,15 @@ from equipoise.audits.approval_shares import FAIR_SAMPLE, ApprovalShares
 from equipoise.audits.base import Audit, Step
 from equipoise.audits.estimated_rates import (
     RATE_OF_OUTCOME,
-    checked_tau,
-    finding_for_free,
+    describe_missing_rows,
     finding_from_rates,
-    inconclusive,
-    outcomes_of,
+    finding_of_free_check,
+    inconclusive_finding,
+    outcomes_to_estimate,
     paper_epsilon,
     paper_tau,
-    rate_intervals,
-    rows_missing,
+    parse_count,
+    rate_bounds,
 )
 from equipoise.errors import few_of, require_kind
 from equipoise.finding import Finding
@@ -70,9 +70,9 @@ class TauAudit(Audit):
         reuse_labels: bool = False,
         budget: float | None = None,
     ) -> None:
-        self._outcomes = outcomes_of(question)
+        self._outcomes = outcomes_to_estimate(question)
         super().__init__(history, question, costs, budget=budget)
-        self.tau = checked_tau(tau, paper_tau(question, len(self.cells)))
+        self.tau = parse_count(tau, paper_tau(question, len(self.cells)))
         require_kind("reuse_labels", reuse_labels, bool, "true or false")
         self.reuse_labels = reuse_labels
         compared = {self.cells.groups[at] for at in question.compared(self.cells).groups}
@@ -94,55 +94,57 @@ class TauAudit(Audit):
 
     # -- what the protocol asks ------------------------------------------------------------------
 
-    def _wants(self, group: str, decision: int) -> Want:
+    def _choose_want(self, group: str, decision: int) -> Want:
         del decision  # approved or not: leaving out either kind would bias the count
-        return Want.NOTHING if self._streams[group].done or self.is_broke else Want.LABEL
+        return Want.NOTHING if self._streams[group].is_done or self.is_broke else Want.LABEL
 
-    def _least_hold(self) -> float:
+    def _smallest_hold_needed(self) -> float:
         # Nobody may be left out for the price, so the most expensive person must be affordable.
-        groups = [g for g, stream in self._streams.items() if not stream.done]
+        groups = [g for g, stream in self._streams.items() if not stream.is_done]
         return max((self.costs.of(g).worst for g in groups), default=0.0)
 
     def _learn(self, answer: Step) -> Finding | None:
         stream = self._streams[answer.ticket.group]
-        if stream.done:
+        if stream.is_done:
             return None
         if answer.outcome is None:
             return self._conclude(f"the outcome of person {answer.ticket} is missing")
-        stream.see(answer.ticket.group, answer.outcome)
-        done = all(s.done for s in self._streams.values())
-        why = self._approvals.see(answer.ticket.group, answer.ticket.decision)
+        stream.count_person(answer.ticket.group, answer.outcome)
+        done = all(s.is_done for s in self._streams.values())
+        why = self._approvals.count_person(answer.ticket.group, answer.ticket.decision)
         why = self._approvals.contradiction() if why is None and done else why
         if why is not None:
-            return inconclusive(self, why, (FAIR_SAMPLE,))
+            return inconclusive_finding(self, why, (FAIR_SAMPLE,))
         return self._decide() if done else None
 
     def _conclude(self, why: str) -> Finding:
         missing = [
-            f"{self.tau - (stream.seen[goal] if i == 0 else 0):,} more people of group {goal[1]!r} "
-            f"with outcome {goal[0]}"
+            f"{self.tau - (stream.goal_counts[goal] if i == 0 else 0):,} more people of "
+            f"group {goal[1]!r} with outcome {goal[0]}"
             for stream in dict.fromkeys(self._streams.values())
             for i, phase in enumerate(stream.phases)
             for goal in phase
-            if goal not in stream.lengths
+            if goal not in stream.stopping_times
         ]
-        return inconclusive(self, f"{why}, and the counts are not complete", tuple(missing))
+        return inconclusive_finding(self, f"{why}, and the counts are not complete", tuple(missing))
 
     # -- findings --------------------------------------------------------------------------------
 
     def _decide(self) -> Finding:
-        lengths = {goal: n for s in self._streams.values() for goal, n in s.lengths.items()}
+        stopping_times = {
+            goal: n for s in self._streams.values() for goal, n in s.stopping_times.items()
+        }
         rows, people = (
             np.array([[n.get((y, a), np.nan) for a in self.cells] for y in self._outcomes])
-            for n in (self._rows, lengths)
+            for n in (self._rows, stopping_times)
         )
         ratios = people / rows
         error = paper_epsilon(self.tau, self.question, len(self.cells)) / 12.0
-        low, high = rate_intervals(ratios, error)
+        low, high = rate_bounds(ratios, error)
         if len(impossible := np.argwhere(low >= 1.0)):
             i, j = impossible[0]
             rate = RATE_OF_OUTCOME[self._outcomes[i]].replace("_", " ")
-            return inconclusive(
+            return inconclusive_finding(
                 self,
                 f"the estimated {rate} of group {self.cells.groups[j]!r} is {ratios[i, j]:.3g}, "
                 "which no population with this past has: people who arrive are not like the past",
@@ -156,13 +158,13 @@ class TauAudit(Audit):
 
     def _finding_before_start(self) -> Finding | None:
         if not self._outcomes:
-            return finding_for_free(self)
+            return finding_of_free_check(self)
         if len(self._rows) == len(self._goals):
             return None
-        free, dry = finding_for_free(self), "the past data run dry before the audit can start"
+        free, dry = finding_of_free_check(self), "the past data run dry before the audit can start"
         if free.verdict is Verdict.INCONCLUSIVE:
-            lacking = rows_missing(self.history, self._goals, self.tau, self.within_group)
-            return inconclusive(self, dry, lacking)
+            lacking = describe_missing_rows(self.history, self._goals, self.tau, self.within_group)
+            return inconclusive_finding(self, dry, lacking)
         level = self.question.strictest
         stands = (
             f"{dry}, so the free check of the same past answers, wrong with probability at most "
@@ -203,27 +205,27 @@ class Online:
     def __init__(self, tau: int, phases: Sequence[Sequence[Goal]]) -> None:
         self.tau = tau
         self.phases = list(phases)
-        self.lengths: dict[Goal, int] = {}  # people seen until the tau-th, per finished goal
-        self._begin()
+        self.stopping_times: dict[Goal, int] = {}  # people seen until the tau-th, per finished goal
+        self._begin_phase()
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         """Whether every goal is reached."""
         return not self.phases
 
-    def see(self, group: str, outcome: int) -> None:
+    def count_person(self, group: str, outcome: int) -> None:
         """Count the next person."""
         goal = (outcome, group)
-        self.people += 1
-        self.seen[goal] += 1
-        if goal in self._open and self.seen[goal] == self.tau:
-            self.lengths[goal] = self.people
-            self._open.remove(goal)
-            if not self._open:
+        self.people_in_phase += 1
+        self.goal_counts[goal] += 1
+        if goal in self._open_goals and self.goal_counts[goal] == self.tau:
+            self.stopping_times[goal] = self.people_in_phase
+            self._open_goals.remove(goal)
+            if not self._open_goals:
                 del self.phases[0]
-                self._begin()
+                self._begin_phase()
 
-    def _begin(self) -> None:
-        self.people = 0
-        self.seen: Counter[Goal] = Counter()
-        self._open = set(self.phases[0]) if self.phases else set()
+    def _begin_phase(self) -> None:
+        self.people_in_phase = 0
+        self.goal_counts: Counter[Goal] = Counter()
+        self._open_goals = set(self.phases[0]) if self.phases else set()

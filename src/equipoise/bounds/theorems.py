@@ -20,7 +20,7 @@ import numpy as np
 
 from equipoise._arrays import Array
 from equipoise._json import JsonValue
-from equipoise.audits.estimated_rates import arrivals_in_turn, outcomes_of, paper_tau
+from equipoise.audits.estimated_rates import arrivals_in_turn, outcomes_to_estimate, paper_tau
 from equipoise.errors import InvalidInput, UnknownName, require_in_open_unit
 from equipoise.levels import exp_event_level, tau_event_level
 from equipoise.mixture.weights import ExpConstants
@@ -204,7 +204,7 @@ def _price(
     """
     if audit not in ("baseline", "rs", "exp"):
         raise UnknownName("audit", audit, ("baseline", "rs", "exp"))
-    outcomes = outcomes_of(question, by_features=audit == "exp")
+    outcomes = outcomes_to_estimate(question, by_features=audit == "exp")
     q, prices = shares_of_outcomes(world), per_arrival(world, costs)
     waited = q if audit == "exp" else q[list(outcomes)]
     if audit == "baseline":

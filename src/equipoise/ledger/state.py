@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from equipoise._json import JsonValue
-from equipoise.audits.base import Audit, Step, as_corrected
+from equipoise.audits.base import Audit, Step, apply_corrections
 from equipoise.errors import EquipoiseError, LedgerError, ProtocolError
 from equipoise.evidence import EDITION
 from equipoise.finding import Finding
@@ -187,7 +187,7 @@ class AuditState:
         for _, accepts, corrected in self.random_accepts:
             audit.set_random_accepts(accepts, corrected)
         if self.settings.assist is None:  # where scores decided, corrections come in order
-            steps = as_corrected(steps)
+            steps = apply_corrections(steps)
         answers = [at for at, step in enumerate(steps, start=1) if step.kind != "asked"]
         every = max(1, len(answers) // max(1, points))
         drawn = {at: n for n, at in enumerate(answers, 1) if n % every == 0 or n == len(answers)}

@@ -15,7 +15,7 @@ from typing import Any
 
 from equipoise._json import plain
 from equipoise._version import __version__
-from equipoise.audits.scores import require_seen
+from equipoise.audits.scores import require_usable_score
 from equipoise.errors import (
     Conflict,
     EquipoiseError,
@@ -202,7 +202,7 @@ class TransactionWriter:
             return _reply(row, repeated=True)
         if group is None:
             raise UnknownName("group", command.group, state.settings.groups)
-        require_seen(state.settings.assist, command.score, command.price)
+        require_usable_score(state.settings.assist, command.score, command.price)
         salt, number = os.urandom(16).hex(), self.books.arrived + 1
         who = keyed(salt, self.books.uid, name)
         data: dict[str, Any] = {"person": number, "who": who, "group": group, "decision": decision}

@@ -231,23 +231,23 @@ class Forecaster:
 
     def parts(self, case: Scenario) -> Parts:
         """Return what the forecast of a case is made of."""
-        work = {verdict: self._now.of(verdict, case.r) for verdict in DECIDED}
+        work = {verdict: self._now.for_verdict(verdict, case.r) for verdict in DECIDED}
         verdict, other = sorted(work, key=lambda v: work[v].cost)
         own, question = work[verdict], self._question
         fair = verdict is Verdict.FAIR
         far = question.threshold - case.gap if fair else case.gap - question.gamma
         far = max(far / question.epsilon, 0.0)
         if 0.0 < own.cost < np.inf:
-            far *= min(self._unlimited.of(verdict, case.r).cost / own.cost, 1.0) ** 0.5
-        pilot = self._now.pilot(case.r)
+            far *= min(self._unlimited.for_verdict(verdict, case.r).cost / own.cost, 1.0) ** 0.5
+        pilot = self._now.pilot_cost(case.r)
         return Parts(verdict, own.cost, work[other].cost, pilot, far, own.labels)
 
     def _rows(self, case: Scenario) -> float | None:
         """Return how many past rows like these would be enough; None if no number is."""
-        least = {verdict: self._unlimited.of(verdict, case.r).cost for verdict in DECIDED}
+        least = {verdict: self._unlimited.for_verdict(verdict, case.r).cost for verdict in DECIDED}
         if not np.isfinite(min(least.values())):
             return None
-        most = ENOUGH * max(min(least.values()), self._now.pilot(case.r))
+        most = ENOUGH * max(min(least.values()), self._now.pilot_cost(case.r))
         within = [verdict for verdict in DECIDED if least[verdict] <= most]
 
         def enough(scale: float) -> bool:
@@ -260,7 +260,7 @@ class Forecaster:
                 for group, c in self._cells.items()
             }
             work = self._work_on(Past(Cells(more)))
-            return any(work.of(verdict, case.r).cost <= most for verdict in within)
+            return any(work.for_verdict(verdict, case.r).cost <= most for verdict in within)
 
         at = bisect_left(SCALES, True, key=enough)
         return self._cells.total * SCALES[at] if at < len(SCALES) else None

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 
 from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.audits.estimated_rates import can_answer, outcomes_of, paper_tau, rows_missing
+from equipoise.audits.estimated_rates import (
+    can_answer,
+    describe_missing_rows,
+    outcomes_to_estimate,
+    paper_tau,
+)
 from equipoise.bounds import Price, expectation
 from equipoise.cells import Cells
 from equipoise.display import Progress, Row, Shown, silent
@@ -276,8 +281,10 @@ def _others(
     for name, price in paper_prices(history.cells, question, costs, r).items():
         missing: tuple[str, ...] = ()
         if name != "exp":
-            goals = [(y, group) for y in outcomes_of(question) for group in groups]
-            missing = rows_missing(history, goals, paper_tau(question, len(groups)), name == "rs")
+            goals = [(y, group) for y in outcomes_to_estimate(question) for group in groups]
+            missing = describe_missing_rows(
+                history, goals, paper_tau(question, len(groups)), name == "rs"
+            )
         elif history.model is None:
             missing = ("features of past people: give the history a model (mixture.PastFeatures)",)
         found.append(OtherAudit(name, price, missing))

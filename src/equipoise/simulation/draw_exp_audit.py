@@ -124,11 +124,11 @@ def _run_exp(
             zero, one = phases
             lengths[group] = zero.sum(), one.sum()
             labelled[group] = population.label(zero + one, apart)
-        audit.take_coarse(lengths, labelled)
+        audit.finish_coarse_phase(lengths, labelled)
     if audit.finding is None and audit.phase == "features":
         for group, population in populations.items():
             _add_features(audit, population, group, rng)
-        audit.take_features()
+        audit.finish_feature_phase()
     return audit
 
 

@@ -10,9 +10,9 @@ from numpy.random import Generator, default_rng
 from equipoise._arrays import Array
 from equipoise.audits.estimated_rates import (
     compare_rates,
-    outcomes_of,
+    outcomes_to_estimate,
     paper_epsilon,
-    rate_intervals,
+    rate_bounds,
 )
 from equipoise.audits.tau_audit import TauAudit
 from equipoise.bounds.theorems import shares_of_outcomes
@@ -28,7 +28,7 @@ from equipoise.worlds.world import cells_of
 def draw_tau(setting: Setting) -> Runs | None:
     """Draw every repeat of Baseline or RS-Audit; None if the question leaves nothing to draw."""
     question, world = setting.question, CellWorld(setting.world.cells, setting.world.r)
-    outcomes, compare = outcomes_of(question), question.compared(world.cells)
+    outcomes, compare = outcomes_to_estimate(question), question.compared(world.cells)
     if not outcomes or compare.left_out:
         return None
     audit, groups = setting.begin(world.past()), range(len(world.cells))
@@ -63,7 +63,7 @@ def draw_tau(setting: Setting) -> Runs | None:
     # From here on every outcome has a positive share, and every phase ends.
     lengths, labels, cost = _online(audit, world, blocks, int((~dry).sum()), rng)
     ratios = lengths / rows[~dry]
-    low, high = rate_intervals(ratios, paper_epsilon(audit.tau, question, len(groups)) / 12.0)
+    low, high = rate_bounds(ratios, paper_epsilon(audit.tau, question, len(groups)) / 12.0)
     estimate, lower, upper = compare_rates(ratios, low, high, compare)
     limit = question.gamma + question.epsilon / 2.0
     verdict = np.where(estimate > limit, Verdict.UNFAIR.value, Verdict.FAIR.value)
@@ -78,7 +78,7 @@ def _online(
     audit: TauAudit, world: CellWorld, blocks: list[list[int]], repeats: int, rng: Generator
 ) -> tuple[Array, Ints, Array]:
     """Return the phases' lengths, (repeats, outcomes, groups), and labels and cost per repeat."""
-    outcomes = outcomes_of(audit.question)
+    outcomes = outcomes_to_estimate(audit.question)
     lengths = np.zeros((repeats, len(outcomes), len(world.cells)))
     labels, cost = np.zeros(repeats, np.int64), np.zeros(repeats)
     for block in blocks:

@@ -9,6 +9,6 @@ from equipoise.protocol import Ticket, Want
 def ask_for_label(audit: Audit, group: str) -> Ticket:
     """Enter a denied person whose label is asked for, whatever the audit would want."""
     hold = audit.costs.of(group).worst
-    ticket = Ticket(audit._issued, group, 0, Want.LABEL, hold)
+    ticket = Ticket(audit._next_number, group, 0, Want.LABEL, hold)
     audit.restore([Step("asked", ticket)])
     return ticket

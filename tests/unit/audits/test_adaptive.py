@@ -443,8 +443,8 @@ def test_a_label_that_was_told_takes_a_few_bytes() -> None:
         assert audit.finding is None
         gc.collect()
         sizes.append(len(pickle.dumps(audit)))
-        assert not audit._answers
-        assert not audit._open
+        assert not audit._answers_in_order
+        assert not audit._open_tickets
     assert sizes[1] < sizes[0] + 20 * labels
 
 

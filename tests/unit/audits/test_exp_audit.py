@@ -433,7 +433,7 @@ def test_the_labels_of_people_and_their_features_agree_as_well_as_is_said(apart:
 
 def bring_coarse_weights(audit: ExpAudit, world: MixtureWorld) -> None:
     """Bring as many labels at once as the coarse weights take on average."""
-    audit.take_coarse(
+    audit.finish_coarse_phase(
         {
             g: (round(audit.coarse_tau / (1.0 - m.q)), round(audit.coarse_tau / m.q))
             for g, m in world.mixtures.items()
@@ -451,7 +451,7 @@ def bring_features(audit: ExpAudit, world: MixtureWorld) -> Finding:
             w.family.sample(w.theta, n, rng) for w, n in zip(laws, (size - ones, ones), strict=True)
         ]
         audit.counts[g].add(rng.permutation(np.concatenate(people)))
-    audit.take_features()
+    audit.finish_feature_phase()
     assert audit.finding is not None
     return audit.finding
 

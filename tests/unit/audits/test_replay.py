@@ -53,11 +53,11 @@ def run(audit: AdaptiveAudit, people: int, seed: int) -> list[Step]:
 
 
 def standing(audit: AdaptiveAudit) -> list[object]:
-    evidence = audit._evidence()
+    evidence = audit._require_evidence()
     finding = None if audit.finding is None else audit.finding.to_json()
     return [
         *(finding, evidence.verdict, evidence.next_plan, audit._next_recheck, evidence.requests),
-        *(audit.cost, audit.reserved, evidence.shares.tolist(), sorted(audit._open)),
+        *(audit.cost, audit.reserved, evidence.shares.tolist(), sorted(audit._open_tickets)),
         *(evidence._starts.tolist(), evidence.labels.tolist()),
     ]
 

@@ -96,7 +96,9 @@ def test_a_replay_leads_to_the_same_place() -> None:
     second.restore(log)
     assert second.cost == first.cost
     assert (second.finding is None) == (first.finding is None)
-    for a, b in zip(weighed(first._evidence()), weighed(second._evidence()), strict=True):
+    for a, b in zip(
+        weighed(first._require_evidence()), weighed(second._require_evidence()), strict=True
+    ):
         assert np.allclose(a, b, rtol=1e-12, atol=0.0)
     copied = deepcopy(first)
     assert copied.so_far().to_dict() == first.so_far().to_dict() == second.so_far().to_dict()
@@ -222,13 +224,13 @@ def test_a_budget_that_cannot_hold_the_largest_price_closes_a_group_for_good() -
 def test_the_same_person_s_price_and_score_never_change_what_is_staked() -> None:
     audit = start(assist=Assist())
     told(audit, 3, most=300)
-    before = [s and (s.low, s.high, s.variance) for s in audit._evidence().bet_scales]
+    before = [s and (s.low, s.high, s.variance) for s in audit._require_evidence().bet_scales]
     assert any(before)
     for score in (-1e300, 0.0, 1e300):
         other = deepcopy(audit)
         other.ask("A", 0, score=score, draw=0.999999)
         other.ask("B", 0, score=score, draw=0.0)
-        after = [s and (s.low, s.high, s.variance) for s in other._evidence().bet_scales]
+        after = [s and (s.low, s.high, s.variance) for s in other._require_evidence().bet_scales]
         assert after == before
 
 

@@ -16,7 +16,7 @@ from equipoise.audits.estimated_rates import (
     compare_rates,
     paper_epsilon,
     paper_tau,
-    rate_intervals,
+    rate_bounds,
 )
 from equipoise.audits.rs_audit import RSAudit
 from equipoise.audits.tau_audit import Online, TauAudit
@@ -246,7 +246,7 @@ def test_a_fair_stream_is_not_suspected() -> None:
     for seed in range(100):
         approvals = ApprovalShares(world.past(300, np.random.default_rng(seed)))
         people = world.draw(2_048, seed)
-        assert not any(approvals.see(p.group, p.decision) for p in people)
+        assert not any(approvals.count_person(p.group, p.decision) for p in people)
         assert approvals.contradiction() is None
 
 
@@ -278,7 +278,7 @@ def test_a_possible_rate_is_refused_as_rarely_as_a_count_fails(
     m = np.arange(tau, tau + int(past.isf(1e-9)) + 2)
     refused = float(past.pmf(m - tau) @ online.sf(np.ceil(factor * m) - tau - 1))
     assert 4.0 * refused <= question.delta
-    low, _ = rate_intervals(np.array([factor * 1.001, factor * 0.999]), error)
+    low, _ = rate_bounds(np.array([factor * 1.001, factor * 0.999]), error)
     assert (low >= 1.0).tolist() == [True, False]
 
 
@@ -362,19 +362,19 @@ def test_tau_and_its_promise() -> None:
 def test_online_restarts_for_each_phase() -> None:
     online = Online(2, [[(1, "A")], [(0, "A")]])
     for outcome in (0, 1, 1, 0, 0):
-        online.see("A", outcome)
-    assert online.done
-    assert online.lengths == {(1, "A"): 3, (0, "A"): 2}
+        online.count_person("A", outcome)
+    assert online.is_done
+    assert online.stopping_times == {(1, "A"): 3, (0, "A"): 2}
 
 
 def test_intervals_hold_the_estimate_and_stay_in_range() -> None:
     ratios = np.array([[0.2, 0.5, 1.2], [0.9, 0.0, 0.3]])
     for error in (0.01, 0.2, 0.999):
-        low, high = rate_intervals(ratios, error)
+        low, high = rate_bounds(ratios, error)
         assert np.all((low >= 0) & (high <= 1) & (low <= high))
         for compare in (Compare(), Compare("ratio"), Compare(against="B", direction="below")):
             who = compared(compare, ("A", "B", "C"))
             estimate, lower, upper = compare_rates(ratios, low, high, who)
             assert lower <= estimate
             assert 0 <= lower <= upper <= 1
-    assert rate_intervals(ratios, 1.0)[1].tolist() == np.ones((2, 3)).tolist()
+    assert rate_bounds(ratios, 1.0)[1].tolist() == np.ones((2, 3)).tolist()

@@ -153,7 +153,7 @@ def test_what_past_decisions_teach_is_free(past: Past, learned: MixtureModel) ->
 def test_the_finding_names_the_class(past: Past, learned: MixtureModel) -> None:
     audit = ExpAudit(past, QUESTION, Costs(0.5, 3.0), model=learned, features=2_000)
     tau = audit.coarse_tau
-    audit.take_coarse(
+    audit.finish_coarse_phase(
         {g: (round(tau / (1.0 - m.q)), round(tau / m.q)) for g, m in WORLD.mixtures.items()}
     )
     for group, mixture in WORLD.mixtures.items():
@@ -162,6 +162,6 @@ def test_the_finding_names_the_class(past: Past, learned: MixtureModel) -> None:
         rng, ones = np.random.default_rng(3), int(2_000 * mixture.q)
         counts.add(zero.family.sample(zero.theta, 2_000 - ones, rng))
         counts.add(one.family.sample(one.theta, ones, rng))
-    audit.take_features()
+    audit.finish_feature_phase()
     assert audit.finding is not None
     assert "follows a half-space rule" in "\n".join(audit.finding.assumptions)

@@ -194,9 +194,9 @@ def test_approved_people_are_passed_over_if_nobody_looks_at_them() -> None:
     class DeniedOnly(RSAudit):
         wants_approved = False
 
-        def _wants(self, group: str, decision: int) -> Want:
+        def _choose_want(self, group: str, decision: int) -> Want:
             asked.append(decision)
-            return super()._wants(group, decision)
+            return super()._choose_want(group, decision)
 
     run(DeniedOnly(WORLD.past(), QUESTION, Costs(), tau=3), WORLD, 0)
     assert set(asked) == {0}
@@ -206,7 +206,7 @@ def test_run_feeds_features_when_the_world_has_them() -> None:
     seen: list[np.ndarray] = []
 
     class Feature(RSAudit):
-        def _wants(self, group: str, decision: int) -> Want:
+        def _choose_want(self, group: str, decision: int) -> Want:
             return Want.FEATURES
 
         def _learn(self, answer):  # type: ignore[no-untyped-def]
