@@ -30,7 +30,7 @@ from equipoise.errors import (
 )
 from equipoise.finding import Finding
 from equipoise.free_check import Check, check
-from equipoise.history.coding import LiveValues
+from equipoise.history.coding import ValueReader
 from equipoise.history.past import Past, require_past
 from equipoise.protocol import ScoreRecord, Ticket, Want
 from equipoise.question import Costs, Question, require_asked
@@ -150,7 +150,7 @@ class Audit(ABC):
                 raise UnknownName("group in 'costs'", group, history.cells.groups)
         self.history, self.question, self.costs, self.budget = history, question, costs, budget
         self.cells = history.cells
-        self._values = LiveValues(history.cells, getattr(history, "coding", None))
+        self._values = ValueReader(history.cells, getattr(history, "coding", None))
         self.spending = {group: Spending() for group in history.cells}
         self._next_number = 0
         self._open_tickets: dict[int, Ticket] = {}  # requests without an answer
@@ -197,7 +197,7 @@ class Audit(ABC):
             The ticket's number, where a ledger counts people itself; the next one if left out.
         """
         known = isinstance(group, str) and group in self.cells
-        name = str(group) if known else self._values.group(group)
+        name = str(group) if known else self._values.read_group(group)
         if name not in self.cells:
             raise UnknownName("group", group, self.cells.groups)
         bit = self._parse_bit("decision", decision)
@@ -395,7 +395,9 @@ class Audit(ABC):
     # -- bookkeeping ----------------------------------------------------------------------------
 
     def _parse_bit(self, role: str, value: object) -> int:
-        return require_bit(role, self._values.bit(role, value) if isinstance(value, str) else value)
+        return require_bit(
+            role, self._values.read_bit(role, value) if isinstance(value, str) else value
+        )
 
     def _choose_affordable_want(self, group: str, decision: int) -> Want:
         """Return what is wanted and can be paid; the audit may end because nothing can be."""

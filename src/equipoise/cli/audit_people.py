@@ -218,5 +218,5 @@ def correct(
     why: str = WHY,
 ) -> Answer:
     """Replace an outcome that was wrong; the old one stays in the ledger."""
-    before, right = live.finding, live.settings.values.bit("outcome", outcome)
+    before, right = live.finding, live.settings.values.read_bit("outcome", outcome)
     return and_verdict(live, replied(live.correct(person, right, why)), before)

@@ -114,7 +114,7 @@ def past_decisions(
 
 def _as_typed(message: str, context: typer.Context, read: Container[str]) -> str:
     """Let the command that a message ends in be the one that was typed, with its other options."""
-    from equipoise.history.options import listed
+    from equipoise.history.options import as_tuple
 
     text, mark, finished = message.rpartition("\n  equipoise check ")
     before, after = [context.command_path.partition(" ")[2]], [finished]
@@ -128,5 +128,5 @@ def _as_typed(message: str, context: typer.Context, read: Container[str]) -> str
         elif isinstance(value, bool):
             after.append(one.opts[0] if value else one.secondary_opts[0])
         else:
-            after += [f"{one.opts[0]} {shlex.quote(str(own))}" for own in listed(value)]
+            after += [f"{one.opts[0]} {shlex.quote(str(own))}" for own in as_tuple(value)]
     return f"{text}\n  equipoise {' '.join([*before, *after])}" if mark else message

@@ -17,7 +17,7 @@ from equipoise._json import JsonValue
 from equipoise.cli.audit_people import SAID, what_came
 from equipoise.cli.console import working
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.history.coding import LiveValues
+from equipoise.history.coding import ValueReader
 from equipoise.history.tables import as_bad_data
 from equipoise.ledger.commands import AT_ONCE, Ask, Command, printable
 
@@ -94,7 +94,7 @@ class PeopleColumns:
 
     def __init__(
         self,
-        values: LiveValues,
+        values: ValueReader,
         names: Sequence[str],
         given: Mapping[str, str],
         header: Sequence[str] = (),
@@ -122,8 +122,14 @@ class PeopleColumns:
         if name in ("score", "price"):
             return number(columns[0], first, self._values)
         if name == "group":
-            return self._values.group(first) if coding is None else coding.grouping.name(own)
-        return self._values.bit(name, first) if coding is None else coding.bit_of(name, first)
+            return (
+                self._values.read_group(first)
+                if coding is None
+                else coding.grouping.group_name(own)
+            )
+        return (
+            self._values.read_bit(name, first) if coding is None else coding.read_bit(name, first)
+        )
 
     def command(self, row: Row | InvalidInput, make: Make) -> Command | InvalidInput | None:
         """Return what is to be done, why not, or None where an outcome is not known yet."""
@@ -136,7 +142,7 @@ class PeopleColumns:
             return error
 
 
-def number(what: str, value: object, values: LiveValues) -> float | int | None:
+def number(what: str, value: object, values: ValueReader) -> float | int | None:
     """Return a number that was written down, None where nothing was; whole ones stay whole."""
     text = "" if value is None else str(value).strip()
     try:

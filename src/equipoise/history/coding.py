@@ -9,9 +9,9 @@ from typing import Any
 from equipoise._json import JsonValue
 from equipoise.comparison import WITHIN
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.history.values import STANDARD, Words, is_missing, key_of, text_of
+from equipoise.history.values import STANDARD_BITS, Words, is_missing, key_of, text_of
 
-PLAIN = {"decision": ("approved", "denied"), "outcome": ("good", "bad")}
+PLAIN_WORDS = {"decision": ("approved", "denied"), "outcome": ("good", "bad")}
 AND = " & "  # between the values of several group columns
 
 
@@ -23,7 +23,7 @@ class Grouping(JsonValue):
     missing: str | None = None  # what people without a value are called, None if they are refused
     strata: int = 0  # how many columns, the first ones, name the stratum of the comparison
 
-    def name(self, values: Iterable[object]) -> str:
+    def group_name(self, values: Iterable[object]) -> str:
         """Return the name of the group with these values, one per column."""
         parts = []
         for value, labels in zip(values, self.labels, strict=True):
@@ -44,7 +44,7 @@ class YesNo(JsonValue):
     ones: tuple[str, ...]
     zeros: tuple[str, ...]
 
-    def bit(self, value: object) -> int | None:
+    def bit_of(self, value: object) -> int | None:
         """Return what a value means, None if nobody said."""
         key = key_of(value)
         return 1 if key in self.ones else 0 if key in self.zeros else None
@@ -60,20 +60,20 @@ class Coding(JsonValue):
     outcome: YesNo
     missing_values: tuple[str, ...] = ()
 
-    def bit_of(self, role: str, value: object, also: Words = ()) -> int:
+    def read_bit(self, role: str, value: object, also: Words = ()) -> int:
         """Return what a decision or an outcome means; ``also`` are further words that are known."""
         reading: YesNo = getattr(self, role)
-        bit = reading.bit(value)
+        bit = reading.bit_of(value)
         if bit is None or is_missing(value, self.missing_values):
             known = {*also, *reading.ones, *reading.zeros}
             if also and "1" in reading.zeros:  # 0 and 1 may mean either
-                known -= STANDARD.keys()
+                known -= STANDARD_BITS.keys()
             raise UnknownName(f"{role} (column {self.columns[role][0]!r})", value, sorted(known))
         return bit
 
 
 @dataclass(frozen=True)
-class LiveValues:
+class ValueReader:
     """How people who arrive may be described: groups by name in any case, 0/1 or plain words.
 
     Where the past was read from a table, its words are understood as well.
@@ -82,35 +82,37 @@ class LiveValues:
     groups: Collection[str]
     coding: Coding | None
 
-    def group(self, value: object) -> str:
+    def read_group(self, value: object) -> str:
         """Return the group that a value stands for; one that is unknown is left to the audit.
 
         A tuple holds the values of several group columns.
         """
         if isinstance(value, tuple) and self.coding is not None:
-            return self.coding.grouping.name(value)
+            return self.coding.grouping.group_name(value)
         named = [name for name in self.groups if key_of(name) == key_of(value)]
         if len(named) == 1:
             return named[0]
         if self.coding is None or len(self.coding.grouping.labels) > 1 or value in named:
             return str(value)
-        return self.coding.grouping.name([value])
+        return self.coding.grouping.group_name([value])
 
-    def bit(self, role: str, value: object) -> Any:
+    def read_bit(self, role: str, value: object) -> Any:
         """Return a decision or an outcome; what nobody explained is left to the audit to refuse."""
         key, coding = key_of(value), self.coding
-        if (plain := STANDARD.get(key)) is not None:
-            if coding is not None and getattr(coding, role).bit(value) == 1 - plain:
-                one, zero = PLAIN[role]
+        if (plain := STANDARD_BITS.get(key)) is not None:
+            if coding is not None and getattr(coding, role).bit_of(value) == 1 - plain:
+                one, zero = PLAIN_WORDS[role]
                 raise InvalidInput(
                     f"{role!r} of {value!r} may mean either: the past's column "
                     f"{coding.columns[role][0]!r} was read the other way round; say {one!r} "
                     f"or {zero!r}, or give a file with that column"
                 )
             return plain
-        if key in PLAIN[role] and (coding is None or getattr(coding, role).bit(value) is None):
-            return int(key == PLAIN[role][0])
-        return value if coding is None else coding.bit_of(role, value, PLAIN[role])
+        if key in PLAIN_WORDS[role] and (
+            coding is None or getattr(coding, role).bit_of(value) is None
+        ):
+            return int(key == PLAIN_WORDS[role][0])
+        return value if coding is None else coding.read_bit(role, value, PLAIN_WORDS[role])
 
     def is_missing(self, value: object) -> bool:
         """Whether a value stands for none."""

@@ -13,34 +13,34 @@ from equipoise.cells import Cells, Decider, GroupCells
 from equipoise.comparison import WITHIN
 from equipoise.errors import BadData, InvalidInput, UnknownName, few_of
 from equipoise.history.coding import AND, Coding, Grouping, YesNo
-from equipoise.history.dates import cut
+from equipoise.history.dates import cut_period
 from equipoise.history.history import History, ReadSummary
-from equipoise.history.meanings import NOTHING, read_yes_no
-from equipoise.history.options import MEANINGS, ROLES, ReadOptions, listed, one_or_list
-from equipoise.history.problems import Problem, settle
+from equipoise.history.meanings import NOTHING_WORDS, read_yes_no
+from equipoise.history.options import MEANINGS, ROLES, ReadOptions, as_tuple, unwrap_single
+from equipoise.history.problems import Problem, read_with_fixes
 from equipoise.history.sources import open_table
 from equipoise.history.tables import Rows, Table, require_once
 from equipoise.history.values import (
-    STANDARD,
+    STANDARD_BITS,
+    choose_labels,
     is_missing,
     key_of,
-    labels_of,
-    require_plain,
-    rows,
-    shown,
+    list_values,
+    list_with_counts,
+    require_single_values,
+    rows_text,
     spelling_notes,
     tally,
     text_of,
-    with_counts,
 )
 
-PEEK = 10_000  # rows looked at before the whole table is grouped
-MOST_KINDS = 200_000  # combinations of values: more are no groups, decisions and outcomes
-MOST_COMPARED = 500_000  # rows of a table in which equal rows are looked for
+FIRST_LOOK_ROWS = 10_000  # rows looked at before the whole table is grouped
+MAX_COMBINATIONS = 200_000  # combinations of values: more are no groups, decisions and outcomes
+MAX_ROWS_TO_COMPARE = 500_000  # rows of a table in which equal rows are looked for
 
 
 @dataclass(eq=False)
-class Kind:
+class RowCombination:
     """The rows with the same value in each column that rows are counted by."""
 
     values: Mapping[str, str]  # column -> what is written in it
@@ -55,7 +55,7 @@ class Kind:
     good: int | None = None  # the outcome, None if it is not known
 
 
-Kinds = Sequence[Kind]
+RowCombinations = Sequence[RowCombination]
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,17 @@ class CountedTable:
 
     table: Table  # the rows that were counted
     options: ReadOptions
-    kinds: Kinds
+    kinds: RowCombinations
     past: History  # the counts
 
 
-def count_table(source: Any, options: ReadOptions, *, everybody: bool = False) -> CountedTable:
+def count_table(
+    source: Any, options: ReadOptions, *, denied_outcomes_known: bool = False
+) -> CountedTable:
     """Count a table's rows per group, decision and outcome; raise if a rule is broken.
 
-    With ``everybody`` the outcomes of all denied people are known: they count as random accepts.
+    With ``denied_outcomes_known`` the denied people's outcomes are known as well, and these people
+    count as random accepts.
     """
     table = open_table(source, options)
     require_once(options.used, table.columns)
@@ -84,9 +87,9 @@ def count_table(source: Any, options: ReadOptions, *, everybody: bool = False) -
         how = options.repeated  # the only remedy for which the engine has to count again
         if how not in counted:
             counted[how] = _count(table, options)
-        return _interpret(*counted[how], options, everybody=everybody)
+        return _interpret(*counted[how], options, denied_outcomes_known=denied_outcomes_known)
 
-    return settle(options, source, step)
+    return read_with_fixes(options, source, step)
 
 
 # -- what is asked of the engine -------------------------------------------------------------------
@@ -94,14 +97,17 @@ def count_table(source: Any, options: ReadOptions, *, everybody: bool = False) -
 
 def _count(table: Table, options: ReadOptions) -> tuple[Table, Rows, list[str]]:
     """Return the rows that count, their combinations of values, and notes on repetitions."""
-    table = _each_once(cut(table, options), options)
+    table = _each_once(cut_period(table, options), options)
     notes = []
     # A few rows first: they show a column of identifiers before the engine groups by it.
-    for some, most in ((table.take(options.columns, PEEK), PEEK // 2), (table, MOST_KINDS)):
-        found = some.count(options.columns, MOST_KINDS)
+    for some, most in (
+        (table.take(options.columns, FIRST_LOOK_ROWS), FIRST_LOOK_ROWS // 2),
+        (table, MAX_COMBINATIONS),
+    ):
+        found = some.count(options.columns, MAX_COMBINATIONS)
         columns = dict(zip(options.columns, zip(*found, strict=True), strict=False))
         for column, values in columns.items():
-            require_plain(column, values)
+            require_single_values(column, values)
         if len(found) >= most:
             sizes = {column: len(set(values)) for column, values in columns.items()}
             column = max(sizes, key=lambda name: sizes[name])
@@ -112,13 +118,17 @@ def _count(table: Table, options: ReadOptions) -> tuple[Table, Rows, list[str]]:
     if not found:
         raise BadData(f"{table.name} has no rows")
     size = sum(int(row[-1]) for row in found)
-    if options.id is None and size <= MOST_COMPARED and set(table.columns) - set(options.used):
+    if (
+        options.id is None
+        and size <= MAX_ROWS_TO_COMPARE
+        and set(table.columns) - set(options.used)
+    ):
         with suppress(BadData):  # a column that cannot be compared
             different = table.take(table.columns).count([options.decision])
             if equal := size - sum(int(row[-1]) for row in different):
                 notes.append(
-                    f"{rows(equal)} equal another one in all columns. Who is there more than once "
-                    "counts as often; id= (--id) names the column that tells people apart."
+                    f"{rows_text(equal)} equal another one in all columns. Who is there more than "
+                    "once counts as often; id= (--id) names the column that tells people apart."
                 )
     return table, found, notes
 
@@ -131,15 +141,15 @@ def _each_once(table: Table, options: ReadOptions) -> Table:
     without, again = table.missing_and_repeated(name)
     if without:
         raise BadData(
-            f"column {name!r} must name a person in every row; {rows(without)} have none; fill it "
-            "in, or leave 'id' out"
+            f"column {name!r} must name a person in every row; {rows_text(without)} have none; "
+            "fill it in, or leave 'id' out"
         )
     if not again:
         return table
     if options.repeated == "refuse":
         raise Problem(
-            f"column {name!r}: people are there more than once ({rows(again)} too many) and would "
-            "count as often; rows that say the same of a person can be counted once",
+            f"column {name!r}: people are there more than once ({rows_text(again)} too many) and "
+            "would count as often; rows that say the same of a person can be counted once",
             repeated="count_once",
         )
     others = [column for column in options.used if column != name]
@@ -148,7 +158,7 @@ def _each_once(table: Table, options: ReadOptions) -> Table:
     if again:
         raise BadData(
             f"column {name!r}: rows of the same people differ in {', '.join(others)} "
-            f"({rows(again)} too many); leave in those that count"
+            f"({rows_text(again)} too many); leave in those that count"
         )
     return table
 
@@ -157,27 +167,34 @@ def _each_once(table: Table, options: ReadOptions) -> Table:
 
 
 def _interpret(
-    table: Table, found: Rows, notes: Sequence[str], options: ReadOptions, *, everybody: bool
+    table: Table,
+    found: Rows,
+    notes: Sequence[str],
+    options: ReadOptions,
+    *,
+    denied_outcomes_known: bool,
 ) -> CountedTable:
     """Read what the values mean, check every rule, and sum up the counts."""
-    missing, notes = tuple(map(key_of, listed(options.missing_values))), [*notes]
+    missing, notes = tuple(map(key_of, as_tuple(options.missing_values))), [*notes]
     every = []
     counts = tally((tuple(map(text_of, values)), int(n)) for *values, n in found)
     for written, n in sorted(counts.items()):
         own = dict(zip(options.columns, written, strict=True))
         main = own[options.decision], own[options.outcome]
         undecided, unlabelled = (is_missing(value, missing) for value in main)
-        every.append(Kind(own, *main, n, undecided, not unlabelled))
+        every.append(RowCombination(own, *main, n, undecided, not unlabelled))
     _require_words(every, options)
     grouping = _name_groups(every, options, notes)
     kinds = _require_decisions(every, options, notes)
-    decision, outcome = _read_bits(kinds, options, notes, everybody=everybody)
-    _require_outcomes_of_the_approved(kinds, options, notes)
+    decision, outcome = _read_bits(
+        kinds, options, notes, denied_outcomes_known=denied_outcomes_known
+    )
+    check_outcomes_fit_decisions(kinds, options, notes)
     groups = _split(kinds, [kind.group for kind in kinds])
     if len(groups) < 2:
         raise Problem(
-            f"column {shown(options.groups)} must hold at least two groups to compare; "
-            f"found only {shown(groups)}"
+            f"column {list_values(options.groups)} must hold at least two groups to compare; "
+            f"found only {list_values(groups)}"
         )
     cells = Cells({name: _group_cells(own, options) for name, own in groups.items()})
     notes += _notes_on_outcomes(cells, outcome, options)
@@ -194,45 +211,46 @@ def _interpret(
     return CountedTable(table, options, kinds, past)
 
 
-def _require_words(kinds: Kinds, options: ReadOptions) -> None:
+def _require_words(kinds: RowCombinations, options: ReadOptions) -> None:
     """Raise if an option names values that neither column has; 0 and 1 are always understood."""
     texts = {role: [*_values(kinds, role)] for role in ROLES}
     every = [*texts["decision"], *texts["outcome"]]
     named: list[tuple[str, tuple[Any, ...], list[str]]] = []
     if options.date is None:  # a period may lack a word that the table has
-        named += [("'missing_values'", (one,), every) for one in listed(options.missing_values)]
+        named += [("'missing_values'", (one,), every) for one in as_tuple(options.missing_values)]
     for argument, role in product(MEANINGS, ROLES):
         what = f"{argument!r} for column {getattr(options, role)!r}"
         named.append((what, options.said(argument, role), texts[role]))
     for what, said, likely in named:
-        if said and {*map(key_of, said)}.isdisjoint({*map(key_of, every), *STANDARD}):
+        if said and {*map(key_of, said)}.isdisjoint({*map(key_of, every), *STANDARD_BITS}):
             known = sorted({value.strip() for value in likely if not is_missing(value)})
             name = ", ".join(map(text_of, said))
             raise Problem(str(UnknownName(f"value of {what}", name, known)))
 
 
-def _name_groups(kinds: Kinds, options: ReadOptions, notes: list[str]) -> Grouping:
+def _name_groups(kinds: RowCombinations, options: ReadOptions, notes: list[str]) -> Grouping:
     """Name the groups: spellings that differ in blanks and cases alone are one."""
     labels, name = [], options.missing_group
     for column in options.groups:
         values = tally((kind.values[column], kind.count) for kind in kinds)
         missing = {value: n for value, n in values.items() if is_missing(value)}
         there = {value: n for value, n in values.items() if value not in missing}
-        own = labels_of(there)
+        own = choose_labels(there)
         labels.append(own)
         if len(own) > options.max_groups:
             raise Problem(
                 f"column {column!r} must hold groups; found {len(own):,} different values, "
-                f"such as {shown([*own.values()][:3])}; is it a score or an identifier? If "
+                f"such as {list_values([*own.values()][:3])}; is it a score or an identifier? If "
                 "these are groups indeed",
                 max_groups=len(own),
             )
         notes += spelling_notes(column, there)
-        count = rows(sum(missing.values()))
+        count = rows_text(sum(missing.values()))
         if missing and name == "refuse":
             raise Problem(
                 f"column {column!r} must name a group in every row; empty in {count}, written "
-                f"{with_counts(missing)}; fill it in, or give these people a name of their own",
+                f"{list_with_counts(missing)}; fill it in, or give these people a name of their "
+                "own",
                 missing_group="not stated",
             )
         if missing and key_of(name) in own:
@@ -240,36 +258,38 @@ def _name_groups(kinds: Kinds, options: ReadOptions, notes: list[str]) -> Groupi
                 f"'missing_group' {name!r} is a group in column {column!r}; choose another name"
             )
         if missing:
-            alone = listed(options.group) == (column,)  # else it is part of a group's name
+            alone = as_tuple(options.group) == (column,)  # else it is part of a group's name
             notes.append(
                 f"Column {column!r}: {count} without a group are called {name!r}, a name like any "
                 "other; a question may count them and not compare them "
                 f"(--leave-out {repr(name) if alone else 'GROUP'})."
             )
-    strata = len(listed(options.within))
+    strata = len(as_tuple(options.within))
     grouping = Grouping(tuple(labels), None if name == "refuse" else name, strata=strata)
     behind: dict[str, tuple[str, ...]] = {}
     for kind in kinds:
         written = [kind.values[column] for column in options.groups]
         keys = tuple("" if is_missing(value) else key_of(value) for value in written)
-        kind.group = grouping.name(written)
+        kind.group = grouping.group_name(written)
         alone = behind.setdefault(kind.group, keys) == keys
         if not alone or (strata and kind.group.count(WITHIN) > 1):
             raise Problem(
-                f"columns {shown(options.groups)}: two groups may be called {kind.group!r}; rename "
-                f"the value that contains {AND!r} or {WITHIN!r}"
+                f"columns {list_values(options.groups)}: two groups may be called {kind.group!r}; "
+                f"rename the value that contains {AND!r} or {WITHIN!r}"
             )
     return grouping
 
 
-def _require_decisions(kinds: list[Kind], options: ReadOptions, notes: list[str]) -> list[Kind]:
+def _require_decisions(
+    kinds: list[RowCombination], options: ReadOptions, notes: list[str]
+) -> list[RowCombination]:
     """Return the rows with a decision; refuse the others, or leave them out and say so.
 
     Whom a test programme accepted the policy had denied: these rows need no decision.
     """
     for kind in kinds if (mark := options.random_accepts or "") else ():
         value = kind.values[mark]
-        if not is_missing(value) and key_of(value) not in STANDARD:
+        if not is_missing(value) and key_of(value) not in STANDARD_BITS:
             raise Problem(
                 f"column {mark!r} must be 0/1 or true/false, 1 for people whom a test programme "
                 f"accepted; found {value!r}: write 1 for them, 0 for everybody else"
@@ -278,15 +298,15 @@ def _require_decisions(kinds: list[Kind], options: ReadOptions, notes: list[str]
     none = [kind for kind in kinds if kind.undecided and not kind.random_accept]
     if not none:
         return kinds
-    column, size = options.decision, rows(_size(none))
+    column, size = options.decision, rows_text(_size(none))
     what = f"column {column!r} must hold a decision in every row; there is none in {size}"
     if labelled := [kind for kind in none if kind.labelled]:
-        words = labels_of(_values(labelled, "outcome"))
-        clear = all(re.fullmatch(NOTHING, key) for key in words)
+        words = choose_labels(_values(labelled, "outcome"))
+        clear = all(re.fullmatch(NOTHING_WORDS, key) for key in words)
         have = "has" if _size(labelled) == 1 else "have"
         raise Problem(
             f"{what}, although {_size(labelled):,} of them {have} an outcome in column "
-            f"{options.outcome!r} ({shown(words.values())}); fill it in (whoever has one was "
+            f"{options.outcome!r} ({list_values(words.values())}); fill it in (whoever has one was "
             "approved), or are the two columns swapped? missing_values= (--missing-value) "
             "names words that mean no outcome",
             **{"missing_values": [*words.values()]} if clear else {},
@@ -297,29 +317,31 @@ def _require_decisions(kinds: list[Kind], options: ReadOptions, notes: list[str]
             "withdrew, they are no past decisions",
             undecided="leave_out",
         )
-    written = with_counts(_values(none, "decision"))
+    written = list_with_counts(_values(none, "decision"))
     notes.append(f"Column {column!r}: left out as never decided: {written}.")
     kept = [kind for kind in kinds if kind.random_accept or not kind.undecided]
     if gone := sorted({kind.group for kind in kinds} - {kind.group for kind in kept}):
-        notes.append(f"Nobody was decided about, so that nothing can be said, in {shown(gone)}.")
+        notes.append(
+            f"Nobody was decided about, so that nothing can be said, in {list_values(gone)}."
+        )
     return kept
 
 
 def _read_bits(
-    kinds: Kinds, options: ReadOptions, notes: list[str], *, everybody: bool
+    kinds: RowCombinations, options: ReadOptions, notes: list[str], *, denied_outcomes_known: bool
 ) -> tuple[YesNo, YesNo]:
     """Fill in which rows were approved and how they turned out; return what the values mean."""
     known = tally((key_of(kind.decision), kind.count * kind.labelled) for kind in kinds)
     decisions = _values((kind for kind in kinds if not kind.random_accept), "decision")
     decision = read_yes_no("decision", options, decisions, known)
     for kind in kinds:
-        kind.approved = decision.bit(kind.decision) == 1 and not kind.random_accept
-        kind.random_accept |= everybody and not kind.approved
+        kind.approved = decision.bit_of(kind.decision) == 1 and not kind.random_accept
+        kind.random_accept |= denied_outcomes_known and not kind.approved
     seen = [kind for kind in kinds if kind.labelled and (kind.approved or kind.random_accept)]
     outcomes = _values(seen, "outcome")
     outcome = read_yes_no("outcome", options, outcomes, {})
     for kind in seen:
-        kind.good = outcome.bit(kind.outcome)
+        kind.good = outcome.bit_of(kind.outcome)
     notes += spelling_notes(options.decision, decisions) + spelling_notes(options.outcome, outcomes)
     return decision, outcome
 
@@ -327,7 +349,9 @@ def _read_bits(
 # -- rules, notes and cells ------------------------------------------------------------------------
 
 
-def _require_outcomes_of_the_approved(kinds: Kinds, options: ReadOptions, notes: list[str]) -> None:
+def check_outcomes_fit_decisions(
+    kinds: RowCombinations, options: ReadOptions, notes: list[str]
+) -> None:
     """Raise unless outcomes are known of the approved alone, or the options say what to do."""
     approved = [kind for kind in kinds if kind.approved]
     denied = [kind for kind in kinds if not (kind.approved or kind.random_accept)]
@@ -339,7 +363,7 @@ def _require_outcomes_of_the_approved(kinds: Kinds, options: ReadOptions, notes:
         values = _values(denied, "decision")
         raise Problem(
             f"column {options.decision!r} seems to be the other way round: outcomes are known "
-            f"mostly where it is {shown(values)}, which was read as denied",
+            f"mostly where it is {list_values(values)}, which was read as denied",
             positive={"decision": sorted({key_of(value) for value in values})},
         )
     if unknown and options.unknown == "refuse":
@@ -347,7 +371,7 @@ def _require_outcomes_of_the_approved(kinds: Kinds, options: ReadOptions, notes:
         parts = [f"{g}: {none_of.get(g, 0):,} of {n:,} approved" for g, n in sorted(all_of.items())]
         raise Problem(
             f"column {options.outcome!r} must hold an outcome in every approved row; empty in "
-            f"{rows(none)} ({few_of(parts)}). To leave these rows out would bias the answer. "
+            f"{rows_text(none)} ({few_of(parts)}). To leave these rows out would bias the answer. "
             "Choose one: unknown='like_known' (--unknown like_known) takes them to be like the "
             "known ones of their group; date= and until= (--date, --until) keep only people old "
             "enough for their outcome to be known, by a rule that does not look at outcomes; or "
@@ -355,11 +379,11 @@ def _require_outcomes_of_the_approved(kinds: Kinds, options: ReadOptions, notes:
             unknown="bounds",
         )
     if labelled and options.denied_outcomes == "error":
-        yes = with_counts(_values(approved, "decision"))
-        no = with_counts(_values((kind for kind in kinds if not kind.approved), "decision"))
+        yes = list_with_counts(_values(approved, "decision"))
+        no = list_with_counts(_values((kind for kind in kinds if not kind.approved), "decision"))
         raise Problem(
             f"column {options.outcome!r} must be empty in denied rows, whose outcome nobody sees; "
-            f"found {shown(_values(labelled, 'outcome'), 3)} in {rows(size)}. "
+            f"found {list_values(_values(labelled, 'outcome'), 3)} in {rows_text(size)}. "
             f"Column {options.decision!r} was read as approved {yes}, denied {no}. If a "
             "test programme accepted them at random, random_accepts=COLUMN (--random-accepts "
             "COLUMN) names the column that marks them, and their outcomes count. Or these outcomes "
@@ -385,20 +409,20 @@ def _notes_on_outcomes(cells: Cells, outcome: YesNo, options: ReadOptions) -> li
     worse = [g for g, c in cells.items() if c.approved_positive < c.approved_negative]
     if worse:
         turn = Problem(
-            f"Warning: in {shown(worse)} fewer approved people had the good outcome than the bad "
-            f"one. If column {options.outcome!r} says what went wrong, turn it",
-            positive={"outcome": one_or_list(outcome.zeros)},
-            negative={"outcome": one_or_list(outcome.ones)},
+            f"Warning: in {list_values(worse)} fewer approved people had the good outcome than "
+            f"the bad one. If column {options.outcome!r} says what went wrong, turn it",
+            positive={"outcome": unwrap_single(outcome.zeros)},
+            negative={"outcome": unwrap_single(outcome.ones)},
         )
         notes.append(f"{turn}.")
     return notes
 
 
-def _group_cells(kinds: Kinds, options: ReadOptions | None = None) -> GroupCells:
+def _group_cells(kinds: RowCombinations, options: ReadOptions | None = None) -> GroupCells:
     """Return the counts of a group, by cohort where the options say that this matters."""
     approved = [kind for kind in kinds if kind.approved]
     good, bad, unknown = _by_outcome(approved)
-    cohorts: dict[str, list[Kind]] = {}
+    cohorts: dict[str, list[RowCombination]] = {}
     if unknown and options is not None and options.unknown == "like_known":
         cohort = options.cohort or ""
         cohorts = _split(approved, [key_of(kind.values.get(cohort)) for kind in approved])
@@ -408,7 +432,9 @@ def _group_cells(kinds: Kinds, options: ReadOptions | None = None) -> GroupCells
     return GroupCells(good, bad, denied, unknown, by_cohort, accepted if any(accepted) else ())
 
 
-def _by_attribute(kinds: Kinds, options: ReadOptions, grouping: Grouping) -> dict[str, Cells]:
+def _by_attribute(
+    kinds: RowCombinations, options: ReadOptions, grouping: Grouping
+) -> dict[str, Cells]:
     """Return the counts by each group column alone, where groups are intersections of several."""
     found: dict[str, Cells] = {}
     if len(options.groups) < 2 or grouping.strata:
@@ -422,7 +448,7 @@ def _by_attribute(kinds: Kinds, options: ReadOptions, grouping: Grouping) -> dic
 
 
 def _deciders(
-    kinds: Kinds, groups: Mapping[str, Kinds], options: ReadOptions
+    kinds: RowCombinations, groups: Mapping[str, RowCombinations], options: ReadOptions
 ) -> tuple[tuple[Decider, ...], ...]:
     """Return what every decider did in every group; those with few cases count as one."""
     if (column := options.decider) is None:
@@ -430,9 +456,9 @@ def _deciders(
     if none := [kind for kind in kinds if is_missing(kind.values[column])]:
         raise Problem(
             f"column {column!r} must name a decider in every row; there is none in "
-            f"{rows(_size(none))}: fill it in, or leave 'decider' out"
+            f"{rows_text(_size(none))}: fill it in, or leave 'decider' out"
         )
-    names = labels_of(tally((kind.values[column], kind.count) for kind in kinds))
+    names = choose_labels(tally((kind.values[column], kind.count) for kind in kinds))
     every = []
     for own in groups.values():
         keys = [key_of(kind.values[column]) for kind in own]
@@ -448,12 +474,12 @@ def _deciders(
     return tuple(every)
 
 
-def _summary(table: Table, kinds: Kinds, options: ReadOptions) -> ReadSummary:
+def _summary(table: Table, kinds: RowCombinations, options: ReadOptions) -> ReadSummary:
     """Return what was read and how it was understood."""
     ends = (("since", options.since), ("before", options.until))
     period = " and ".join(f"{word} {end}" for word, end in ends if end is not None)
     roles = ("group", "within", *ROLES, "random_accepts", "cohort", "decider", "id")
-    named = {role: " & ".join(listed(getattr(options, role))) for role in roles}
+    named = {role: " & ".join(as_tuple(getattr(options, role))) for role in roles}
     columns = {role: column for role, column in named.items() if column}
     decision = {
         str(int(bit)): _values((kind for kind in kinds if kind.approved == bit), "decision")
@@ -467,24 +493,24 @@ def _summary(table: Table, kinds: Kinds, options: ReadOptions) -> ReadSummary:
     return ReadSummary(table.name, table.engine, _size(kinds), columns, decision, outcome, period)
 
 
-def _split(kinds: Kinds, names: Sequence[str]) -> dict[str, list[Kind]]:
+def _split(kinds: RowCombinations, names: Sequence[str]) -> dict[str, list[RowCombination]]:
     """Return the kinds of rows that have each name, in the order of names."""
-    parts: dict[str, list[Kind]] = {name: [] for name in sorted(set(names))}
+    parts: dict[str, list[RowCombination]] = {name: [] for name in sorted(set(names))}
     for name, kind in zip(names, kinds, strict=True):
         parts[name].append(kind)
     return parts
 
 
-def _by_outcome(kinds: Iterable[Kind]) -> tuple[int, int, int]:
+def _by_outcome(kinds: Iterable[RowCombination]) -> tuple[int, int, int]:
     """Return how many rows have a good outcome, a bad one, and none that is known."""
     counts = tally((kind.good, kind.count) for kind in kinds)
     return counts.get(1, 0), counts.get(0, 0), counts.get(None, 0)
 
 
-def _values(kinds: Iterable[Kind], role: str) -> dict[str, int]:
+def _values(kinds: Iterable[RowCombination], role: str) -> dict[str, int]:
     """Return the decisions, outcomes or groups (``role``) of rows, with how many have each."""
     return tally((getattr(kind, role), kind.count) for kind in kinds)
 
 
-def _size(kinds: Iterable[Kind]) -> int:
+def _size(kinds: Iterable[RowCombination]) -> int:
     return sum(kind.count for kind in kinds)

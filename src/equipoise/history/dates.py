@@ -14,14 +14,14 @@ from datetime import date, datetime, time
 from equipoise.errors import BadData, InvalidInput
 from equipoise.history.options import Moment, ReadOptions
 from equipoise.history.tables import Day, Table
-from equipoise.history.values import rows, shown
+from equipoise.history.values import list_values, rows_text
 
-FORMS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y")
-SOME = 100  # rows that show of what type a column is
-MOST_DAYS = 100_000
+DAY_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y")
+TYPE_SAMPLE_ROWS = 100  # rows that show of what type a column is
+MAX_DAYS = 100_000
 
 
-def cut(table: Table, options: ReadOptions) -> Table:
+def cut_period(table: Table, options: ReadOptions) -> Table:
     """Keep the rows with ``since <= date < until``."""
     column = options.date
     if column is None:
@@ -34,13 +34,13 @@ def cut(table: Table, options: ReadOptions) -> Table:
             f"column {column!r} must hold a date such as '2024-01-31' in every row to be cut by "
             f"since and until; {without:,} rows have none; fill it in, year first"
         )
-    for value, _ in table.take([column], SOME).count([column])[:1]:
+    for value, _ in table.take([column], TYPE_SAMPLE_ROWS).count([column])[:1]:
         if isinstance(value, date):
             for holds, day in ends.items():
                 start = datetime.combine(day, time(), getattr(value, "tzinfo", None))
                 table = table.where(column, holds, start if isinstance(value, datetime) else day)
             return table
-    found = {str(day): int(n) for day, n in table.count([Day(column)], MOST_DAYS)}
+    found = {str(day): int(n) for day, n in table.count([Day(column)], MAX_DAYS)}
     days = read_days(column, found)
     kept = [t for t, day in days.items() if all(holds(day, end) for holds, end in ends.items())]
     if not kept:
@@ -53,21 +53,21 @@ def cut(table: Table, options: ReadOptions) -> Table:
 
 def read_days(column: str, found: Mapping[str, int]) -> dict[str, date]:
     """Return what each text means, in the one form that all of them have."""
-    read = {form: {text: _day(text, form) for text in found} for form in FORMS}
+    read = {form: {text: _day(text, form) for text in found} for form in DAY_FORMATS}
     whole = [days for days in read.values() if None not in days.values()]
     if len(whole) == 1:
         return {text: day for text, day in whole[0].items() if day is not None}
     if whole:
         raise BadData(
-            f"column {column!r}: {shown(sorted(found), 2)} may have the day first or the month; "
-            "write dates with the year first, as in '2024-01-31'"
+            f"column {column!r}: {list_values(sorted(found), 2)} may have the day first or the "
+            "month; write dates with the year first, as in '2024-01-31'"
         )
     best = max(read.values(), key=lambda days: sum(day is not None for day in days.values()))
     odd = {text: found[text] for text, day in best.items() if day is None}
     raise BadData(
         f"column {column!r} must hold dates such as '2024-01-31', all written in one way, to be "
-        f"cut by since and until; found {shown(odd, 3)} in {rows(sum(odd.values()))}; write all of "
-        "them year first, or give a column of the engine's own type for dates"
+        f"cut by since and until; found {list_values(odd, 3)} in {rows_text(sum(odd.values()))}; "
+        "write all of them year first, or give a column of the engine's own type for dates"
     )
 
 

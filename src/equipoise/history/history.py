@@ -18,8 +18,8 @@ from equipoise.errors import InvalidInput, require_kind
 from equipoise.history.coding import Coding
 from equipoise.history.options import ReadOptions
 from equipoise.history.past import Past, require_past
-from equipoise.history.saved_readings import saved_reading
-from equipoise.history.values import with_counts
+from equipoise.history.saved_readings import load_reading
+from equipoise.history.values import list_with_counts
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,7 +41,9 @@ class ReadSummary(JsonValue):
         said = {"source": f"{self.source}, {self.rows:,} rows counted by {self.engine}"}
         said |= {**self.columns, "period": self.period}
         for role, coded in (("decision", self.decision), ("outcome", self.outcome)):
-            parts = [f"{bit} = {with_counts(values)}" for bit, values in coded.items() if values]
+            parts = [
+                f"{bit} = {list_with_counts(values)}" for bit, values in coded.items() if values
+            ]
             said[role] += f": {'; '.join(parts)}" if parts else ""
         wide = max(9, *map(len, self.columns))
         return "\n".join(f"  {role:<{wide}} {words}" for role, words in said.items() if words)
@@ -57,7 +59,7 @@ def _takes(
     ) -> Callable[Concatenate[Any, object, P], T]:
         @wraps(method)
         def run(cls: Any, source: object, /, *_: P.args, **said: P.kwargs) -> T:
-            return method(cls, *saved_reading(source, said))
+            return method(cls, *load_reading(source, said))
 
         own, keywords = inspect.signature(method), inspect.signature(options).parameters.values()
         shown = own.replace(parameters=[*[*own.parameters.values()][:2], *keywords])

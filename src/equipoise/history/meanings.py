@@ -7,35 +7,35 @@ from typing import Any
 
 from equipoise.errors import InvalidInput
 from equipoise.history.coding import YesNo
-from equipoise.history.options import MEANINGS, Choice, ReadOptions, one_or_list
+from equipoise.history.options import MEANINGS, OpenChoice, ReadOptions, unwrap_single
 from equipoise.history.problems import Problem
 from equipoise.history.values import (
-    STANDARD,
+    STANDARD_BITS,
     Counts,
     Words,
+    choose_labels,
     key_of,
-    labels_of,
-    shown,
+    list_values,
+    list_with_counts,
     tally,
-    with_counts,
 )
 
 # By these words a remedy is proposed; no table is read by them.
-YES, NO = frozenset(("yes", "y", "t", "1")), frozenset(("no", "n", "f", "0"))
-GOOD = (
+YES_WORDS, NO_WORDS = frozenset(("yes", "y", "t", "1")), frozenset(("no", "n", "f", "0"))
+GOOD_WORDS = (
     r"approved?|accept(ed)?|granted|admitted|hired|released|repaid|(fully )?paid|good|success|"
     r"pass(ed)?"
 )
-BAD = (
+BAD_WORDS = (
     r"den(y|ied)|reject(ed)?|declined?|refused|bad|default(ed|er|ing|s)?|delinquen(t|cy)|"
     r"(charged?|write) ?off|unpaid|lost|fail(ed|s|ures?)?"
 )
-NOTHING = (  # words for no decision, or no outcome yet
+NOTHING_WORDS = (  # words for no decision, or no outcome yet
     r"withdr(awn|ew)|cancell?ed( by \w+)?|incomplete|expired|abandoned|pending|open|running|"
     r"current|active|ongoing|unknown|not applicable|no loan|n\.a\.?|[-?]+"
 )
 FRACTION = r"-?\d+(\.\d+(e-\d+)?|e-\d+)"  # as key_of writes numbers
-MOST_VALUES = 100  # of a decision or an outcome
+MAX_YES_NO_VALUES = 100  # of a decision or an outcome
 
 
 def read_yes_no(role: str, options: ReadOptions, found: Counts, known: Counts) -> YesNo:
@@ -47,24 +47,26 @@ def read_yes_no(role: str, options: ReadOptions, found: Counts, known: Counts) -
     """
     column = getattr(options, role)
     keys = {key_of(value) for value in found}
-    if len(keys) > MOST_VALUES or any(re.fullmatch(FRACTION, key) for key in keys):
+    if len(keys) > MAX_YES_NO_VALUES or any(re.fullmatch(FRACTION, key) for key in keys):
         raise Problem(
             f"column {column!r} must hold yes/no values; found {len(keys):,} different ones, such "
-            f"as {shown(sorted(found), 3)}; is it a score or a probability? Cut it where it was "
-            f"cut, as in frame['yes'] = frame[{column!r}] >= 0.5 (in SQL: {column} >= 0.5 AS yes), "
-            "and name that column"
+            f"as {list_values(sorted(found), 3)}; is it a score or a probability? Cut it where it "
+            f"was cut, as in frame['yes'] = frame[{column!r}] >= 0.5 (in SQL: {column} >= 0.5 AS "
+            "yes), and name that column"
         )
     said = [map(key_of, options.said(argument, role)) for argument in MEANINGS]
     ones, zeros = (tuple(dict.fromkeys(own)) for own in said)
     if both := set(ones) & set(zeros):
-        raise InvalidInput(f"column {column!r}: {shown(both)} cannot be both positive and negative")
-    if keys <= set(STANDARD):
-        explained = set(STANDARD) & {*ones, *zeros}
-        if keys and not explained and _yes_means(role, column) == 0:
+        raise InvalidInput(
+            f"column {column!r}: {list_values(both)} cannot be both positive and negative"
+        )
+    if keys <= set(STANDARD_BITS):
+        explained = set(STANDARD_BITS) & {*ones, *zeros}
+        if keys and not explained and bit_of_yes(role, column) == 0:
             raise Problem(
                 f"column {column!r} is called after what went wrong, so that 1 may be the bad "
-                f"outcome; found {with_counts(found)}; say which value is the good one",
-                positive={role: labels_of(found).get("0", "0")},
+                f"outcome; found {list_with_counts(found)}; say which value is the good one",
+                positive={role: choose_labels(found).get("0", "0")},
             )
         return YesNo(("0",), ("1",)) if "0" in ones or "1" in zeros else YesNo(("1",), ("0",))
     if keys.isdisjoint({*ones, *zeros}):
@@ -72,19 +74,19 @@ def read_yes_no(role: str, options: ReadOptions, found: Counts, known: Counts) -
     rest = keys - {*ones, *zeros}
     clash = ("1" if ones else "0") in rest  # beside words for it
     if rest and (clash or bool(ones) == bool(zeros) or len(rest) > 1):
-        raise _unexplained(role, column, found, ones, zeros, known)
+        raise propose_meanings(role, column, found, ones, zeros, known)
     return YesNo(ones or tuple(sorted(rest)), (*zeros, *(sorted(rest) if ones else ())))
 
 
-def _yes_means(role: str, column: str) -> int | None:
+def bit_of_yes(role: str, column: str) -> int | None:
     """Return what yes means in a column; of an outcome its name must say it."""
     words = re.sub(r"[\W_]+", " ", column.casefold())
-    if role == "outcome" and re.search(rf"\b({BAD})\b", words):
+    if role == "outcome" and re.search(rf"\b({BAD_WORDS})\b", words):
         return 0
-    return 1 if role == "decision" or re.search(rf"\b({GOOD})\b", words) else None
+    return 1 if role == "decision" or re.search(rf"\b({GOOD_WORDS})\b", words) else None
 
 
-def _unexplained(
+def propose_meanings(
     role: str, column: str, found: Counts, ones: Words, zeros: Words, known: Counts
 ) -> Problem:
     """Return the problem of values that nobody explained, with a remedy as far as it is clear.
@@ -93,21 +95,23 @@ def _unexplained(
     known, if there is hardly one after any other. What else a value may mean only a person can
     choose.
     """
-    labels = labels_of(found)
+    labels = choose_labels(found)
     sizes = tally((key_of(value), n) for value, n in found.items())
     rest = {key: label for key, label in labels.items() if key not in {*ones, *zeros}}
     said = {"positive": ones, "negative": zeros}
-    yes, no = {1: (YES, NO), 0: (NO, YES), None: ((), ())}[_yes_means(role, column)]
+    yes, no = {1: (YES_WORDS, NO_WORDS), 0: (NO_WORDS, YES_WORDS), None: ((), ())}[
+        bit_of_yes(role, column)
+    ]
     clear = {
-        "positive": {key for key in rest if re.fullmatch(GOOD, key) or key in yes},
-        "negative": {key for key in rest if re.fullmatch(BAD, key) or key in no},
+        "positive": {key for key in rest if re.fullmatch(GOOD_WORDS, key) or key in yes},
+        "negative": {key for key in rest if re.fullmatch(BAD_WORDS, key) or key in no},
     }
-    if any(key.replace(".", "").isdigit() and key not in STANDARD for key in labels):
+    if any(key.replace(".", "").isdigit() and key not in STANDARD_BITS for key in labels):
         clear = {argument: set() for argument in MEANINGS}
     shares = {key: known.get(key, 0) / n for key, n in sizes.items()}
-    nothing = {key for key in rest if re.fullmatch(NOTHING, key)}
+    nothing = {key for key in rest if re.fullmatch(NOTHING_WORDS, key)}
     often = {key for key, share in shares.items() if 10 * share > max(shares.values())}
-    if len(often) > 1 or any(re.fullmatch(BAD, key) for key in often):
+    if len(often) > 1 or any(re.fullmatch(BAD_WORDS, key) for key in often):
         often &= clear["positive"]  # others may have a word for no outcome
     nothing, often = nothing - often, often - nothing
     if often and len(often) < len(shares) and not (ones or zeros):
@@ -121,22 +125,22 @@ def _unexplained(
     elif role == "decision" and len(left) < len(lacking):
         left, nothing = left | nothing, set()  # one of them may be the denial
     fix: dict[str, Any] = {
-        argument: {role: one_or_list(sorted(rest[key] for key in own))}
+        argument: {role: unwrap_single(sorted(rest[key] for key in own))}
         for argument, own in clear.items()
         if own
     }
     # A meaning that still lacks a value is chosen among those that are left, 0 and 1 before others.
     # What no meaning takes is proposed as missing.
     free = [rest[key] for key in sorted(left, key=lambda key: (-sizes[key], key))]
-    bits = [own for own in free if key_of(own) in STANDARD]
+    bits = [own for own in free if key_of(own) in STANDARD_BITS]
     among = bits if len(bits) == len(lacking) == 2 else free if lacking else []
-    choices = [Choice([own, *(other for other in among if other != own)]) for own in among]
+    choices = [OpenChoice([own, *(other for other in among if other != own)]) for own in among]
     fix |= {argument: {role: own} for argument, own in zip(lacking, choices, strict=False)}
-    alone = [Choice([own]) for own in free if own not in among]
+    alone = [OpenChoice([own]) for own in free if own not in among]
     if none := [*choices[len(lacking) :], *alone, *(rest[key] for key in sorted(nothing))]:
         fix["missing_values"] = none
         fix |= {"undecided": "leave_out"} if role == "decision" else {}
-    listing = with_counts({value: n for value, n in found.items() if key_of(value) in rest})
+    listing = list_with_counts({value: n for value, n in found.items() if key_of(value) in rest})
     what = f"must be 0/1 or true/false; found {listing}"
     if ones or zeros:
         what = f"holds values of which nobody said what they mean: {listing}"

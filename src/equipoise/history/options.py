@@ -15,7 +15,7 @@ from equipoise.errors import InvalidInput, UnknownName, require_whole
 
 
 @dataclass(frozen=True, repr=False)
-class Choice(JsonValue):
+class OpenChoice(JsonValue):
     """A value that only a person can choose; the first choice is the one that is tried."""
 
     choices: Sequence[str]
@@ -27,14 +27,14 @@ class Choice(JsonValue):
         return f"<{' | '.join(map(repr, self.choices))}>"
 
 
-Value = str | int | float | Choice
+Value = str | int | float | OpenChoice
 Values = Value | Sequence[Value]
 Meaning = Values | Mapping[str, Values] | None
 """Values that mean something: for both columns, or by role or column (``{"outcome": "paid"}``)."""
 Moment = str | datetime.date
 
 ROLES, MEANINGS = ("decision", "outcome"), ("positive", "negative")
-BELONGS = {
+NEEDED_ARGUMENT = {
     "cohort": "unknown",
     "since": "date",
     "until": "date",
@@ -80,7 +80,7 @@ class ReadOptions:
     def __post_init__(self) -> None:
         main = (*self.groups, self.decision, self.outcome)
         for role in ("group", "within", *ROLES):
-            columns = listed(said := getattr(self, role))
+            columns = as_tuple(said := getattr(self, role))
             named = any(columns) or role == "within"
             if not named or not all(isinstance(column, str) for column in columns):
                 raise InvalidInput(
@@ -100,7 +100,7 @@ class ReadOptions:
         for name, least in (("max_groups", 2), ("min_cases", 0)):
             require_whole(name, getattr(self, name), least)
         given = self.given
-        for name, other in BELONGS.items():
+        for name, other in NEEDED_ARGUMENT.items():
             if name in given and other not in given:
                 raise InvalidInput(
                     f"{name!r} ({_flag(name)}) belongs to {other!r} ({_flag(other)})"
@@ -113,7 +113,9 @@ class ReadOptions:
         roles = {self.decision: "decision", self.outcome: "outcome"} | {r: r for r in ROLES}
         by_column = meaning if isinstance(meaning, Mapping) else {"": meaning}
         found: dict[str, list[Value]] = {role: [] for role in ROLES}
-        for column, value in ((c, value) for c, own in by_column.items() for value in listed(own)):
+        for column, value in (
+            (c, value) for c, own in by_column.items() for value in as_tuple(own)
+        ):
             if _is_open_choice(str(value)):
                 raise InvalidInput(f"{argument!r}: replace {value} by the one that is meant")
             name, mark, rest = str(value).partition("=")
@@ -133,23 +135,23 @@ class ReadOptions:
                 )
             for role in (roles[column],) if column else ROLES:
                 found[role].append(value)
-        return {role: one_or_list(values) for role, values in found.items() if values}
+        return {role: unwrap_single(values) for role, values in found.items() if values}
 
     @property
     def groups(self) -> tuple[str, ...]:
         """The columns of strata, if there are any, and the group columns."""
-        return (*listed(self.within), *listed(self.group))
+        return (*as_tuple(self.within), *as_tuple(self.group))
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that rows are counted by, groups first; ``Kind.values`` has their values."""
+        """The columns that rows are counted by, groups first."""
         more = self.random_accepts, self.cohort, self.decider
         return _distinct(*self.groups, self.decision, self.outcome, *more)
 
     @property
     def against(self) -> tuple[str, ...]:
         """The columns that the chance of random accepts is tested against."""
-        return _distinct(*listed(self.random_accepts_against), self.random_accepts and self.date)
+        return _distinct(*as_tuple(self.random_accepts_against), self.random_accepts and self.date)
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -158,16 +160,16 @@ class ReadOptions:
 
     def said(self, argument: str, role: str) -> tuple[Value, ...]:
         """Return the values of a role that mean 1 (``positive``) or 0 (``negative``)."""
-        return listed(getattr(self, argument).get(role))
+        return as_tuple(getattr(self, argument).get(role))
 
     def corrected(self, fix: Mapping[str, Any]) -> ReadOptions:
         """Return the options with a remedy added to what was said before."""
         changes = dict(fix)
         for name in MEANINGS:
             more = changes.get(name, {})
-            changes[name] = {r: (*self.said(name, r), *listed(more.get(r))) for r in ROLES}
+            changes[name] = {r: (*self.said(name, r), *as_tuple(more.get(r))) for r in ROLES}
         if "missing_values" in fix:
-            changes["missing_values"] = [*listed(self.missing_values), *fix["missing_values"]]
+            changes["missing_values"] = [*as_tuple(self.missing_values), *fix["missing_values"]]
         return replace(self, **changes)
 
     @property
@@ -182,7 +184,7 @@ class ReadOptions:
         if not paths:
             return f"  History.read({type(source).__name__.lower()}, {arguments})"
         command = " ".join([*map(shlex.quote, paths), flags])
-        return f"  History.read({one_or_list(paths)!r}, {arguments})\n  equipoise check {command}"
+        return f"  History.read({unwrap_single(paths)!r}, {arguments})\n  equipoise check {command}"
 
 
 def places_of(source: object) -> list[str]:
@@ -195,8 +197,8 @@ def places_of(source: object) -> list[str]:
 
 def without_defaults(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that are not at their defaults."""
-    usual = {f.name: listed(f.default) for f in fields(ReadOptions)}
-    return {n: v for n, v in options.items() if v is not None and listed(v) != usual.get(n)}
+    usual = {f.name: as_tuple(f.default) for f in fields(ReadOptions)}
+    return {n: v for n, v in options.items() if v is not None and as_tuple(v) != usual.get(n)}
 
 
 def _is_open_choice(text: str) -> bool:
@@ -212,14 +214,14 @@ def _distinct(*columns: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(column for column in columns if column is not None))
 
 
-def listed(values: Any) -> tuple[Any, ...]:
+def as_tuple(values: Any) -> tuple[Any, ...]:
     """Return one value, several or None as a tuple."""
     if values is None:
         return ()
     return (values,) if isinstance(values, str) or not hasattr(values, "__iter__") else (*values,)
 
 
-def one_or_list(values: Sequence[Any]) -> Any:
+def unwrap_single(values: Sequence[Any]) -> Any:
     """Return a single value as it is, several as a list."""
     return values[0] if len(values) == 1 else list(values)
 
@@ -230,8 +232,8 @@ def spelled(options: Mapping[str, Any]) -> tuple[str, str]:
     for name, value in options.items():
         arguments.append(f"{name}={(str(value) if isinstance(value, datetime.date) else value)!r}")
         by_role = value.items() if isinstance(value, Mapping) else [("", value)]
-        for role, one in ((role, one) for role, values in by_role for one in listed(values)):
-            word = f"<{' | '.join(one.choices)}>" if isinstance(one, Choice) else str(one)
+        for role, one in ((role, one) for role, values in by_role for one in as_tuple(values)):
+            word = f"<{' | '.join(one.choices)}>" if isinstance(one, OpenChoice) else str(one)
             if name != "seed":  # is for Python alone
                 flags.append(f"{_flag(name)} {shlex.quote(f'{role}={word}' if role else word)}")
     return ", ".join(arguments), " ".join(flags)

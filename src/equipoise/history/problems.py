@@ -1,8 +1,8 @@
 """What is wrong with a table, and how it is read with all remedies in place.
 
 Rules raise a :class:`Problem` at the first thing that they cannot read. Where a remedy is clear,
-the problem has the arguments that bring it, and :func:`settle` tries again with them. So one
-message has all problems of a table, and the call at its end was tried.
+the problem has the arguments that bring it, and :func:`read_with_fixes` tries again with them. So
+one message has all problems of a table, and the call at its end was tried.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from equipoise._json import plain
 from equipoise.errors import BadData
 from equipoise.history.options import ReadOptions, spelled
 
-MOST_PROBLEMS = 30
+MAX_PROBLEMS = 30
 T = TypeVar("T")
 
 
@@ -44,7 +44,7 @@ class UnreadTable(BadData):
         self.problems, self.proposal = problems, proposal or {}
 
 
-def settle(options: ReadOptions, source: object, step: Callable[[ReadOptions], T]) -> T:
+def read_with_fixes(options: ReadOptions, source: object, step: Callable[[ReadOptions], T]) -> T:
     """Take a step; if it meets problems, follow their remedies and report all in one message.
 
     The call at the end of the message was made, and it reads the table.
@@ -57,7 +57,7 @@ def settle(options: ReadOptions, source: object, step: Callable[[ReadOptions], T
         except Problem as problem:
             problems.append(problem)
             better = options.corrected(problem.fix)
-            if better != options and len(problems) < MOST_PROBLEMS:
+            if better != options and len(problems) < MAX_PROBLEMS:
                 options = better
                 continue
             if len(problems) == 1:

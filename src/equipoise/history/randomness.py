@@ -23,7 +23,7 @@ from equipoise.history.values import is_missing, text_of
 if TYPE_CHECKING:
     from equipoise.history.counting import CountedTable
 
-LEVEL = 1e-3  # a programme that is random is refused once in a thousand files
+REFUSAL_LEVEL = 1e-3  # a programme that is random is refused once in a thousand files
 
 
 def require_random(counted: CountedTable) -> str:
@@ -53,7 +53,7 @@ def require_random(counted: CountedTable) -> str:
             accepted, others = (values.get((group, bit), [np.empty(0)]) for bit in (True, False))
             tests[column, group] = rank_test(np.concatenate(accepted), np.concatenate(others))
     (column, group), least = min(tests.items(), key=lambda item: item[1])
-    if least < LEVEL / len(tests):
+    if least < REFUSAL_LEVEL / len(tests):
         raise BadData(
             f"column {mark!r} must mark people whom a test programme accepted at random: in group "
             f"{group!r} their {column!r} differs from that of the other denied (p = {least:.1g}). "

@@ -15,14 +15,14 @@ from equipoise.history.options import (
     MEANINGS,
     PASSWORD,
     ReadOptions,
-    listed,
-    one_or_list,
+    as_tuple,
     places_of,
+    unwrap_single,
     without_defaults,
 )
 
 
-def saved_reading(source: object, options: Mapping[str, Any]) -> tuple[object, ReadOptions]:
+def load_reading(source: object, options: Mapping[str, Any]) -> tuple[object, ReadOptions]:
     """Return a source and what is said of it; a file of :func:`save_reading` says both.
 
     Options that are given beside such a file, and are not at their defaults, go before its own;
@@ -40,7 +40,7 @@ def saved_reading(source: object, options: Mapping[str, Any]) -> tuple[object, R
         for name in kept:
             if name not in known:
                 raise UnknownName(f"entry in {str(path)!r}", name, known)
-        found = listed(kept.pop("source", ()))
+        found = as_tuple(kept.pop("source", ()))
         source = [place if "://" in place else str(path.parent / place) for place in found]
     made = ReadOptions(**{**kept, **(said := without_defaults(options))})
     before = ReadOptions(**{**kept, **said, **{name: kept.get(name) for name in MEANINGS}})
@@ -56,7 +56,7 @@ def save_reading(path: str | os.PathLike[str], source: object, options: Mapping[
     path = Path(path)
     if path.suffix != ".toml":
         raise InvalidInput(f"a reading is kept in a file ending in .toml; got {str(path)!r}")
-    source, said = saved_reading(source, options)
+    source, said = load_reading(source, options)
     places = places_of(source)
     if any(map(PASSWORD.search, places)):
         raise InvalidInput(
@@ -64,15 +64,15 @@ def save_reading(path: str | os.PathLike[str], source: object, options: Mapping[
             "it as the database's client finds it, as in PGPASSWORD or ~/.pgpass"
         )
     near = [p if "://" in p else Path(os.path.relpath(p, path.parent)).as_posix() for p in places]
-    entries = {"source": one_or_list(near), **said.given}
-    lines = [f"{name} = {_toml(value)}" for name, value in entries.items()]
+    entries = {"source": unwrap_single(near), **said.given}
+    lines = [f"{name} = {_format_toml(value)}" for name, value in entries.items()]
     try:
         path.write_text("\n".join([*lines, ""]), "utf-8")
     except OSError as error:
         raise InvalidInput(f"cannot write {str(path)!r}: {error.strerror}") from None
 
 
-def _toml(value: Any) -> str:
+def _format_toml(value: Any) -> str:
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{name} = {_toml(own)}" for name, own in value.items()) + "}"
+        return "{" + ", ".join(f"{name} = {_format_toml(own)}" for name, own in value.items()) + "}"
     return json.dumps(value, ensure_ascii=False, default=str).replace("\x7f", "\\u007f")

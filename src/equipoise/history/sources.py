@@ -36,13 +36,13 @@ from equipoise.history.tables import (
     duckdb_text,
     require_once,
 )
-from equipoise.history.values import require_plain
+from equipoise.history.values import require_single_values
 
-LAZY = ("polars", "ibis", "pyspark", "dask", "dask_expr", "sqlframe")
-REMOTE = ("http", "https", "s3", "gs", "gcs", "az", "abfss", "hdfs", "r2", "file")
+LAZY_PACKAGES = ("polars", "ibis", "pyspark", "dask", "dask_expr", "sqlframe")
+REMOTE_SCHEMES = ("http", "https", "s3", "gs", "gcs", "az", "abfss", "hdfs", "r2", "file")
 CSV = tuple(f".{kind}{end}" for kind in ("csv", "tsv", "txt") for end in ("", ".gz", ".zst"))
 PARQUET = (".parquet", ".pq")
-LAKES = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata/*.metadata.json": "Iceberg"}
+LAKE_FORMATS = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata/*.metadata.json": "Iceberg"}
 
 
 def open_table(source: Any, options: ReadOptions) -> Table:
@@ -68,7 +68,7 @@ def open_table(source: Any, options: ReadOptions) -> Table:
     if isinstance(source, Mapping):
         return duckdb_table("the columns", _scan_columns(source))
     package = type(source).__module__.partition(".")[0]
-    if package in LAZY:
+    if package in LAZY_PACKAGES:
         return _open_lazy(source, package)
     return _open_in_memory(source, package, options)
 
@@ -153,7 +153,7 @@ def _all_end(paths: Sequence[str], endings: tuple[str, ...]) -> bool:
 
 
 def _lake(folder: Path) -> str | None:
-    return next((kind for mark, kind in LAKES.items() if any(folder.glob(mark))), None)
+    return next((kind for mark, kind in LAKE_FORMATS.items() if any(folder.glob(mark))), None)
 
 
 def _require_no_lake(paths: Sequence[str]) -> None:
@@ -230,7 +230,7 @@ def _scan_columns(columns: Mapping[Any, Any]) -> DuckDBPyRelation:
             f"shapes {found}"
         )
     for name, array in arrays.items():
-        require_plain(name, array)
+        require_single_values(name, array)
     connection = connect()
     connection.register("columns", arrays)
     return connection.table("columns")
@@ -244,7 +244,7 @@ def _open_in_memory(source: Any, package: str, options: ReadOptions) -> SqlTable
         require_once(options.used, [str(column) for column in source.columns])
         for column in options.used:
             if column in source.columns and source[column].dtype == object:
-                require_plain(column, source[column].to_numpy())
+                require_single_values(column, source[column].to_numpy())
         return duckdb_table(name, connect().from_df(source))
     if package == "deltalake":
         source = source.to_pyarrow_dataset()  # without the rows that were deleted
@@ -284,7 +284,7 @@ def _open_lazy(source: Any, package: str) -> LazyTable:
 def _open_place(place: str, options: ReadOptions) -> Table | None:
     """Open a database, an Excel file or a Delta table by its address; None: it is none of them."""
     scheme, mark, _ = place.partition("://")
-    if mark and scheme not in REMOTE:
+    if mark and scheme not in REMOTE_SCHEMES:
         return _open_database(_engine_of(place), options)
     if place.lower().endswith((".xlsx", ".xlsm")):
         return _open_excel(place, options)

@@ -25,8 +25,8 @@ from equipoise.errors import BadData, InvalidInput
 
 Rows = list[tuple[Any, ...]]
 Compares = Callable[[Any, Any], Any]
-COUNT = "equipoise count of rows"  # no column is called so
-HINTS = {  # where the first line of DuckDB's complaint does not help
+COUNT_COLUMN = "equipoise count of rows"  # no column is called so
+ERROR_HINTS = {  # where the first line of DuckDB's complaint does not help
     "when sniffing": "a CSV file must have one separator and one kind of line end, and a cell that "
     'begins with a quote must end with one, those within it doubled: """so-called"" bank"; '
     "of a file in UTF-16 say so: encoding='utf-16' (--encoding utf-16)",
@@ -55,7 +55,7 @@ class LazyTable:
     def count(self, by: Sequence[str], most: int | None = None) -> Rows:
         """Return combinations of values with their numbers of rows, at most so many."""
         keys = map(_expression, by)
-        counted = self.rows.select(*keys).group_by(*by).agg(nw.len().alias(COUNT))
+        counted = self.rows.select(*keys).group_by(*by).agg(nw.len().alias(COUNT_COLUMN))
         return self._fetch(counted if most is None else counted.head(most))
 
     def missing_and_repeated(self, column: str) -> tuple[int, int]:
@@ -152,7 +152,7 @@ def as_bad_data(name: str) -> Iterator[None]:
         raise
     except Exception as error:
         words = str(error).strip() or type(error).__name__
-        hints = (hint for mark, hint in HINTS.items() if mark in words)
+        hints = (hint for mark, hint in ERROR_HINTS.items() if mark in words)
         raise BadData(f"cannot read {name}: {next(hints, words.splitlines()[0])}") from None
 
 

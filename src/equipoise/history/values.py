@@ -15,9 +15,9 @@ import numpy as np
 
 from equipoise.errors import BadData
 
-MISSING = frozenset(("", "na", "n/a", "nan", "nat", "null", "none", "<na>", "#n/a"))
+MISSING_KEYS = frozenset(("", "na", "n/a", "nan", "nat", "null", "none", "<na>", "#n/a"))
 """Keys that stand for no value."""
-STANDARD = {"1": 1, "0": 0}
+STANDARD_BITS = {"1": 1, "0": 0}
 T = TypeVar("T")
 Words = tuple[str, ...]
 Counts = Mapping[str, int]
@@ -50,10 +50,10 @@ def key_of(value: object) -> str:
 
 def is_missing(value: object, also: Collection[str] = ()) -> bool:
     """Whether a value stands for none; ``also`` holds further keys that do."""
-    return (key := key_of(value)) in MISSING or key in also
+    return (key := key_of(value)) in MISSING_KEYS or key in also
 
 
-def require_plain(name: str, values: Iterable[object]) -> None:
+def require_single_values(name: str, values: Iterable[object]) -> None:
     """Refuse a column that holds lists: a person has one value."""
     if any(isinstance(value, list | tuple | np.ndarray) for value in islice(values, 1_000)):
         raise BadData(
@@ -62,13 +62,13 @@ def require_plain(name: str, values: Iterable[object]) -> None:
         )
 
 
-def shown(values: Iterable[str], most: int = 5) -> str:
+def list_values(values: Iterable[str], most: int = 5) -> str:
     """Return the first few values for a message."""
     values = list(values)
     return ", ".join(repr(v) for v in values[:most]) + (", …" if len(values) > most else "")
 
 
-def with_counts(found: Counts, most: int = 8) -> str:
+def list_with_counts(found: Counts, most: int = 8) -> str:
     """Return values with how often each occurs, the frequent ones first: 'Y' (1,200), 'y ' (3)."""
     ranked = Counter(found).most_common()
     names = ", ".join(f"{value!r} ({count:,})" for value, count in ranked[:most])
@@ -83,7 +83,7 @@ def tally(pairs: Iterable[tuple[T, int]]) -> dict[T, int]:
     return dict(counts)
 
 
-def labels_of(found: Counts) -> dict[str, str]:
+def choose_labels(found: Counts) -> dict[str, str]:
     """Return how each key is called: by its most frequent spelling, without blanks around it."""
     spelled: dict[str, Counter[str]] = {}
     for value, n in found.items():
@@ -93,14 +93,14 @@ def labels_of(found: Counts) -> dict[str, str]:
 
 def spelling_notes(column: str, found: Counts) -> list[str]:
     """Say which values are read as another because of blanks and cases, if there are any."""
-    labels, odd = labels_of(found), dict[str, dict[str, int]]()
+    labels, odd = choose_labels(found), dict[str, dict[str, int]]()
     for value, n in found.items():
-        if (key := key_of(value)) not in STANDARD and value != labels[key]:
+        if (key := key_of(value)) not in STANDARD_BITS and value != labels[key]:
             odd.setdefault(labels[key], {})[value] = n
-    parts = [f"{with_counts(own)} are read as {label!r}" for label, own in sorted(odd.items())]
+    parts = [f"{list_with_counts(own)} are read as {label!r}" for label, own in sorted(odd.items())]
     return [f"Column {column!r}: {'; '.join(parts)}."] if parts else []
 
 
-def rows(count: int) -> str:
+def rows_text(count: int) -> str:
     """Return a number of rows in words."""
     return f"{count:,} row{'' if count == 1 else 's'}"

@@ -14,7 +14,7 @@ from equipoise.audits.scores import Assist
 from equipoise.cells import Cells
 from equipoise.display import money
 from equipoise.errors import InvalidInput, UnknownName, require_kind
-from equipoise.history.coding import Coding, LiveValues
+from equipoise.history.coding import Coding, ValueReader
 from equipoise.history.past import Past
 from equipoise.ledger import inputs
 from equipoise.ledger.verify import APPROVABLE, FORMAT
@@ -121,9 +121,9 @@ class Settings:
         return Assist.from_dict(found)
 
     @cached_property
-    def values(self) -> LiveValues:
+    def values(self) -> ValueReader:
         """How what is said of people is read."""
-        return LiveValues(self.groups, Coding.from_dict(self.coding) if self.coding else None)
+        return ValueReader(self.groups, Coding.from_dict(self.coding) if self.coding else None)
 
     @cached_property
     def group_names(self) -> Mapping[str, str]:

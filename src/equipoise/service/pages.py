@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from equipoise.errors import EquipoiseError, InvalidInput
-from equipoise.history.coding import LiveValues
+from equipoise.history.coding import ValueReader
 from equipoise.ledger import LiveAudit, Reply, inputs
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
@@ -211,12 +211,12 @@ def _command_of(form: Form, what: str, live: LiveAudit) -> Command | InvalidInpu
     return _understood(what, said, live.settings.values)
 
 
-def _understood(tag: str, said: Mapping[str, str], values: LiveValues) -> Command | InvalidInput:
+def _understood(tag: str, said: Mapping[str, str], values: ValueReader) -> Command | InvalidInput:
     """Return a command from the words of a form or of a table's row, or why it is none."""
     read: dict[str, Callable[[str], Any]] = {
-        "group": values.group,
-        "decision": partial(values.bit, "decision"),
-        "outcome": partial(values.bit, "outcome"),
+        "group": values.read_group,
+        "decision": partial(values.read_bit, "decision"),
+        "outcome": partial(values.read_bit, "outcome"),
         "score": float,
         "price": float,
         "proposal": int,

@@ -16,8 +16,8 @@ from equipoise.history.coding import AND
 from equipoise.history.meanings import read_yes_no
 from equipoise.history.options import Meaning, ReadOptions
 from equipoise.history.past import Past
-from equipoise.history.saved_readings import saved_reading
-from equipoise.history.values import is_missing, require_plain
+from equipoise.history.saved_readings import load_reading
+from equipoise.history.values import is_missing, require_single_values
 from equipoise.worlds.world import COUNT_NAMES, ByCells, CellWorld, People, Seed, past_of
 
 
@@ -139,8 +139,8 @@ def read_world(
 
     said = {"group": group, "within": within, "decision": decision, "outcome": outcome}
     meanings = {"positive": positive, "negative": negative, "unknown": "bounds"}
-    source, options = saved_reading(source, {**said, **meanings})
-    cells = count_table(source, options, everybody=True).past.cells
+    source, options = load_reading(source, {**said, **meanings})
+    cells = count_table(source, options, denied_outcomes_known=True).past.cells
     missing = sum(c.approved_unknown + c.unseen for c in cells.values())
     if missing:
         raise BadData(
@@ -172,7 +172,7 @@ def _columns(frame: object, names: Sequence[str]) -> dict[str, NDArray[np.generi
     for name in names:
         if name not in frame:
             raise UnknownName("column", name, frame)
-        require_plain(name, frame[name])
+        require_single_values(name, frame[name])
         found[name] = np.asarray(frame[name])
         if (shape := found[name].shape) != (rows := len(found[names[0]]),):
             raise BadData(f"column {name!r} must hold a value per row, {rows:,}; got {shape}")
@@ -214,5 +214,5 @@ def _bits(
     """Return everybody's yes or no."""
     texts = _texts(column, values)
     reading = read_yes_no(role, options, Counter(texts), {})
-    bits = {text: reading.bit(text) for text in set(texts)}
+    bits = {text: reading.bit_of(text) for text in set(texts)}
     return np.array([bits[text] for text in texts], dtype=np.int8)

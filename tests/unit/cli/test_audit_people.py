@@ -8,7 +8,7 @@ import pytest
 from equipoise.cli.people_files import PeopleColumns, number
 from equipoise.errors import InvalidInput
 from equipoise.history import History
-from equipoise.history.coding import LiveValues
+from equipoise.history.coding import ValueReader
 
 PAST = pd.DataFrame(
     {"g": ["A", "B"] * 3, "d": [1, 1, 0, 0, 1, 1], "y": ["1", "0", "?", "?", "0", "-1"]}
@@ -31,11 +31,11 @@ def test_a_past_read_the_other_way_round_makes_bare_bits_ambiguous() -> None:
     frame = PAST.assign(y=["0", "1", None, None, "0", "1"])
     past = History.read(frame, group="g", decision="d", outcome="y", positive={"outcome": 0})
     assert past.coding is not None
-    turned = LiveValues(past.cells.groups, past.coding)
+    turned = ValueReader(past.cells.groups, past.coding)
     with pytest.raises(InvalidInput, match=r"may mean either.*say 'good' or 'bad'"):
-        turned.bit("outcome", "0")
-    assert (turned.bit("outcome", "Good "), turned.bit("outcome", "bad")) == (1, 0)
-    assert (turned.bit("decision", "1"), turned.bit("decision", "denied")) == (1, 0)
+        turned.read_bit("outcome", "0")
+    assert (turned.read_bit("outcome", "Good "), turned.read_bit("outcome", "bad")) == (1, 0)
+    assert (turned.read_bit("decision", "1"), turned.read_bit("decision", "denied")) == (1, 0)
     named = PeopleColumns(turned, ("outcome",), {"outcome": "y"}, ("who", "y"))
     assert named.value("outcome", {"y": "0"}) == 1  # as the past's own column
     other = PeopleColumns(turned, ("outcome",), {"outcome": "result"}, ("who", "result"))
@@ -44,9 +44,9 @@ def test_a_past_read_the_other_way_round_makes_bare_bits_ambiguous() -> None:
         PeopleColumns(turned, ("outcome",), {}).value("outcome", {"outcome": "0"})
 
 
-def values() -> LiveValues:
+def values() -> ValueReader:
     past = History.read(
         PAST, group="g", decision="d", outcome="y", missing_values=["?", "-1"], unknown="bounds"
     )
     assert past.coding is not None
-    return LiveValues(past.cells.groups, past.coding)
+    return ValueReader(past.cells.groups, past.coding)

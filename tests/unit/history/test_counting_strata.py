@@ -6,7 +6,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.errors import BadData, InvalidInput
-from equipoise.history.coding import LiveValues
+from equipoise.history.coding import ValueReader
 
 ROWS = [
     ("White", "car", 1, 1), ("White", "car", 0, None), ("Black", "car", 1, 0),
@@ -28,9 +28,9 @@ def test_groups_are_read_within_strata() -> None:
         *("boat | White", "car | Black", "car | White", "home | Black", "home | White")
     ]
     assert past.coding is not None
-    live = LiveValues(past.cells, past.coding)
-    assert live.group(("CAR", "white ")) == "car | White"
-    assert live.group("home | black") == "home | Black"
+    live = ValueReader(past.cells, past.coding)
+    assert live.read_group(("CAR", "white ")) == "car | White"
+    assert live.read_group("home | black") == "home | Black"
     assert past.summary is not None
     assert past.summary.columns["within"] == "product"
     both = eq.History.read(table(), within="product", **(HOW | {"group": ["race"]}))

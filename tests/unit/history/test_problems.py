@@ -277,7 +277,7 @@ def test_too_many_combinations_of_values_are_no_groups(monkeypatch: pytest.Monke
     data = pd.DataFrame({"race": range(12_000), "decision": 1, "status": 1})
     with pytest.raises(BadData, match=r"'race' must hold groups.* at least 10,000 different"):
         eq.History.read(data, **LOANS)
-    monkeypatch.setattr(counting, "MOST_KINDS", 20)
+    monkeypatch.setattr(counting, "MAX_COMBINATIONS", 20)
     with pytest.raises(BadData, match=r"'race' must hold groups.* at least 20 different"):
         eq.History.read(data, **LOANS)
 

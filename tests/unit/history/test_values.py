@@ -175,13 +175,13 @@ def test_the_coding_reads_later_rows() -> None:
     history = eq.History.read(frame(), **COLUMNS, positive=["approved", "repaid"])
     assert history.coding is not None
     coding = Coding.from_dict(history.coding.to_dict())
-    assert coding.grouping.name([" WHITE"]) == "white"
-    assert coding.bit_of("decision", "Approved") == 1
-    assert coding.bit_of("outcome", "LOST ") == 0
+    assert coding.grouping.group_name([" WHITE"]) == "white"
+    assert coding.read_bit("decision", "Approved") == 1
+    assert coding.read_bit("outcome", "LOST ") == 0
     with pytest.raises(UnknownName, match="unknown outcome"):
-        coding.bit_of("outcome", "current")
+        coding.read_bit("outcome", "current")
     with pytest.raises(UnknownName, match="unknown group"):
-        coding.grouping.name(["green"])
+        coding.grouping.group_name(["green"])
 
 
 def test_predictions_come_as_fairlearn_has_them() -> None:
