@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 import secrets
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,22 +14,20 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from equipoise._version import __version__
 from equipoise.errors import EquipoiseError, InvalidInput, LedgerError, require_non_negative
-from equipoise.evidence import EDITION
 from equipoise.finding import Finding, Interval
-from equipoise.history.past import Past, require_past
+from equipoise.history.past import Past
 from equipoise.ledger import commands as do
 from equipoise.ledger import inputs
 from equipoise.ledger.commands import Command, Reply, Scrubbed, Verbs
 from equipoise.ledger.proof import Checkpoint, verify_ledger, write_lines
-from equipoise.ledger.settings import Settings, require_possible
+from equipoise.ledger.settings import Settings, new_settings
 from equipoise.ledger.state import AuditState, EvidencePoint, replay
 from equipoise.ledger.status import Status, good_shares_of, status_of
 from equipoise.ledger.store import AuditRow, Store
 from equipoise.ledger.verify import GENESIS, Head, PersonRecord, Proof, canonical, digest
 from equipoise.ledger.writer import TransactionWriter, stamp
-from equipoise.question import Costs, Question, require_asked
+from equipoise.question import Costs, Question
 
 IN_PLACE = 16  # corrections of one transaction that the audit takes as they come, tens of ms each
 LONG_AGO = 300_000.0  # days; the calendar ends before a million
@@ -133,41 +129,44 @@ class LiveAudit(Verbs):
         actor
             Who does it, as the caller has made sure; the system's user if left out.
         """
-        who = inputs.system_user() if actor is None else inputs.name("actor", actor)
         secret = secrets.token_hex(32) if seed is None else seed
-        if not isinstance(secret, str) or not re.fullmatch("[0-9a-fA-F]{64}", secret):
-            raise InvalidInput(f"'seed' must be 64 hexadecimal digits; got {seed!r}")
-        require_past(history)
-        require_asked(question, costs)
-        settings = Settings(
-            name=name,
+        settings = new_settings(
+            name,
+            history,
+            question,
+            costs,
+            seed=secret,
             audit=audit,
-            question=question,
-            costs=costs,
-            past=history,
-            seed_hash=hashlib.sha256(bytes.fromhex(secret)).hexdigest(),
-            software=__version__,
-            edition=EDITION,
-            budget=None if budget is None else inputs.whole("budget", budget),
+            budget=budget,
             max_in_flight=max_in_flight,
-            max_in_flight_groups=max_in_flight_groups or {},
+            max_in_flight_groups=max_in_flight_groups,
             lottery=lottery,
             overdue_after=overdue_after,
             stream=stream,
             currency=currency,
             decimals=decimals,
             simulated=simulated,
-            approvals=tuple(dict.fromkeys(approvals)),
-            options=options or {},
-            coding={} if getattr(history, "coding", None) is None else history.coding.to_dict(),  # type: ignore[attr-defined]
+            approvals=approvals,
+            options=options,
         )
-        _ = settings.group_names  # refuses groups whose names cannot be told apart
-        data = settings.to_data()
-        require_possible(settings)
+        return cls.begin(ledger, settings, seed=secret, actor=actor)
+
+    @classmethod
+    def begin(
+        cls, ledger: str, settings: Settings, *, seed: str, actor: str | None = None
+    ) -> LiveAudit:
+        """Store the first event of an audit with settings that :func:`new_settings` made.
+
+        ``seed`` is the one that the settings hold the hash of.
+        """
+        who = inputs.system_user() if actor is None else inputs.name("actor", actor)
         store = Store(ledger, create=True)
         uid, time = uuid.uuid4().hex, stamp(store.now())
-        event = {"actor": who, "audit": uid, "data": data, "prev": GENESIS, "seq": 1}
-        body = canonical({**event, "time": time, "type": "created"})
+        event = {
+            "actor": who, "audit": uid, "data": settings.to_data(), "prev": GENESIS, "seq": 1,
+            "time": time, "type": "created",
+        }  # fmt: skip
+        body = canonical(event)
         row = AuditRow(
             seq=1,
             hash=digest(body),
@@ -175,7 +174,7 @@ class LiveAudit(Verbs):
             cap=settings.budget,
             uid=uid,
             name=settings.name,
-            seed=secret.lower(),
+            seed=seed.lower(),
         )
         live = cls(store, store.add_audit(row, body), who)
         live.results([])  # past data alone may give the verdict

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
 from equipoise._json import plain
+from equipoise._version import __version__
 from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import audit_class, check_options
 from equipoise.audits.scores import Assist
 from equipoise.cells import Cells
 from equipoise.display import money
 from equipoise.errors import InvalidInput, UnknownName, require_kind
+from equipoise.evidence import EDITION
 from equipoise.history.coding import Coding, ValueReader
-from equipoise.history.past import Past
+from equipoise.history.past import Past, require_past
 from equipoise.ledger import inputs
 from equipoise.ledger.verify import APPROVABLE, FORMAT
-from equipoise.question import Costs, Question
+from equipoise.question import Costs, Question, require_asked
 
 STREAMS = ("everybody", "denied")
 
@@ -155,6 +159,63 @@ class Settings:
         values["past"] = Past(cells, past["exact"], past["seed"])
         values["approvals"] = tuple(data["approvals"])
         return cls(**values)
+
+
+def new_settings(
+    name: str,
+    history: Past,
+    question: Question,
+    costs: Costs,
+    *,
+    seed: str,
+    audit: str = "adaptive",
+    budget: int | None = None,
+    max_in_flight: int | None = None,
+    max_in_flight_groups: Mapping[str, int] | None = None,
+    lottery: float = 1.0,
+    overdue_after: float | None = None,
+    stream: str = "everybody",
+    currency: str = "",
+    decimals: int = 0,
+    simulated: bool = False,
+    approvals: Sequence[str] = (),
+    options: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Return the settings of an audit that could begin now, or refuse them; nothing is stored.
+
+    ``seed`` is the audit's secret, 64 hexadecimal digits; the settings hold its hash.
+    """
+    if not isinstance(seed, str) or not re.fullmatch("[0-9a-fA-F]{64}", seed):
+        raise InvalidInput(f"'seed' must be 64 hexadecimal digits; got {seed!r}")
+    require_past(history)
+    require_asked(question, costs)
+    coding = getattr(history, "coding", None)  # of a History; a Past has none
+    settings = Settings(
+        name=name,
+        audit=audit,
+        question=question,
+        costs=costs,
+        past=history,
+        seed_hash=hashlib.sha256(bytes.fromhex(seed)).hexdigest(),
+        software=__version__,
+        edition=EDITION,
+        budget=None if budget is None else inputs.whole("budget", budget),
+        max_in_flight=max_in_flight,
+        max_in_flight_groups=max_in_flight_groups or {},
+        lottery=lottery,
+        overdue_after=overdue_after,
+        stream=stream,
+        currency=currency,
+        decimals=decimals,
+        simulated=simulated,
+        approvals=tuple(dict.fromkeys(approvals)),
+        options=options or {},
+        coding={} if coding is None else coding.to_dict(),
+    )
+    _ = settings.group_names  # refuses groups whose names cannot be told apart
+    settings.to_data()  # refuses costs that are not whole minor units
+    require_possible(settings)
+    return settings
 
 
 def require_possible(settings: Settings) -> None:
