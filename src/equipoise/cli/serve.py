@@ -74,12 +74,12 @@ def serve(
     require_extra()
     import uvicorn
 
-    from equipoise.ledger.database import shown
+    from equipoise.database_url import display_url
     from equipoise.service import create_app, load_settings
 
     settings = load_settings(ledger=ledger, tokens=tokens, https=https, demo=demo)
     place = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-    typer.echo(f"serving {shown(ledger)} at http://{host}:{port}")
+    typer.echo(f"serving {display_url(ledger)} at http://{host}:{port}")
     if hint := _login_hint(settings, f"http://{place}:{port}/login"):
         typer.echo(hint)
     uvicorn.run(create_app(settings), host=host, port=port, **SERVER)

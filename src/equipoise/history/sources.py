@@ -24,6 +24,7 @@ from duckdb import DuckDBPyConnection, DuckDBPyRelation
 from sqlalchemy import FromClause, Select
 from sqlalchemy.exc import ArgumentError
 
+from equipoise.database_url import check_database_url, display_url
 from equipoise.errors import BadData, InvalidInput, MissingExtra, UnknownName
 from equipoise.history.options import ReadOptions, places_of
 from equipoise.history.tables import (
@@ -312,6 +313,7 @@ def _open_place(place: str, options: ReadOptions) -> Table | None:
 
 def _engine_of(url: str) -> sql.Engine:
     """Return an engine for an address such as ``postgresql://host/bank``."""
+    check_database_url(url)  # its words quote no password, those of drivers may
     try:
         parsed = sql.make_url(url.replace("postgres://", "postgresql://", 1))
         if parsed.drivername == "postgresql":
@@ -322,7 +324,7 @@ def _engine_of(url: str) -> sql.Engine:
             f"'source' {parsed.drivername}://… needs the Python package {error.name!r}; that of "
             "PostgreSQL comes with pip install 'equipoise[postgres]'"
         ) from None
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         raise InvalidInput(
             "'source' is no address of files, and of no database with a SQLAlchemy dialect that "
             "is installed"
@@ -330,17 +332,18 @@ def _engine_of(url: str) -> sql.Engine:
 
 
 def _open_database(engine: sql.Engine, options: ReadOptions) -> SqlTable:
-    with as_bad_data(f"the database {engine.url.render_as_string()}"):
+    address = engine.url.render_as_string(hide_password=False)
+    with as_bad_data(f"the database {display_url(address)}", secret_of=address):
         known = sql.inspect(engine).get_table_names()
     name = "the query" if options.query is not None else f"the table {options.table!r}"
     rows = _from_clause(options, known)
 
     def run(query: Select[Any]) -> Rows:
-        with as_bad_data(name), engine.connect() as connection:
+        with as_bad_data(name, secret_of=address), engine.connect() as connection:
             return [tuple(row) for row in connection.execute(query)]
 
     none = sql.select(sql.text("*")).select_from(rows).where(sql.text("1 = 0"))
-    with as_bad_data(name), engine.connect() as connection:
+    with as_bad_data(name, secret_of=address), engine.connect() as connection:
         columns = list(connection.execute(none).keys())
     return SqlTable(name, engine.dialect.name, rows, columns, run)
 

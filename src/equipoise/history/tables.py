@@ -21,6 +21,7 @@ from duckdb import DuckDBPyRelation
 from sqlalchemy import ClauseElement, FromClause, Select
 from sqlalchemy.engine.default import DefaultDialect
 
+from equipoise.database_url import hide_secrets
 from equipoise.errors import BadData, InvalidInput
 
 Rows = list[tuple[Any, ...]]
@@ -144,14 +145,17 @@ def duckdb_table(name: str, rows: DuckDBPyRelation) -> SqlTable:
 
 
 @contextmanager
-def as_bad_data(name: str) -> Iterator[None]:
-    """Raise an engine's error as :class:`BadData` about the table of this name."""
+def as_bad_data(name: str, secret_of: str = "") -> Iterator[None]:
+    """Raise an engine's error as :class:`BadData` about the table of this name.
+
+    ``secret_of`` is the address of a database whose password must not be in the message.
+    """
     try:
         yield
     except InvalidInput:
         raise
     except Exception as error:
-        words = str(error).strip() or type(error).__name__
+        words = hide_secrets(str(error).strip(), secret_of) or type(error).__name__
         hints = (hint for mark, hint in ERROR_HINTS.items() if mark in words)
         raise BadData(f"cannot read {name}: {next(hints, words.splitlines()[0])}") from None
 

@@ -23,6 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from equipoise.database_url import check_database_url, display_url, hide_secrets
 from equipoise.errors import (
     InvalidInput,
     LedgerError,
@@ -38,6 +39,7 @@ def driver_errors() -> tuple[type[Exception], ...]:
     return (sqlite3.Error,) if theirs is None else (sqlite3.Error, theirs)
 
 
+_LIKE_AN_ADDRESS = re.compile(r"(?i)^postgres(ql)?:|passw(or)?d\s*=")
 _AGAIN = "nothing was stored; repeating the call is safe"
 _COMPLAINTS = (
     (("locked", "lock timeout", "busy"), "the ledger {0} was locked by others for {1:g} s; {3}"),
@@ -130,8 +132,16 @@ def _connect_sqlite(path: Path | None, timeout: float) -> Connection:
 
 def _connect_postgres(url: str, timeout: float) -> Connection:
     import psycopg
+    from psycopg.conninfo import conninfo_to_dict
 
-    raw = psycopg.connect(url, autocommit=True, connect_timeout=30, keepalives_idle=30)
+    try:
+        options: dict[str, Any] = conninfo_to_dict(url, connect_timeout=30, keepalives_idle=30)
+    except psycopg.Error:  # whose words may quote a password
+        raise InvalidInput(
+            f"the driver of PostgreSQL cannot read the address {display_url(url)}: check the names "
+            "of its parameters, and write special characters as %XX"
+        ) from None
+    raw = psycopg.connect(**options, autocommit=True)
     connection, wait = Connection(raw, "postgresql"), max(1, int(timeout * 1000))
     try:
         waits = connection.run("SHOW synchronous_commit").fetchone()[0]
@@ -140,8 +150,8 @@ def _connect_postgres(url: str, timeout: float) -> Connection:
         for setting in ("fsync", "full_page_writes"):
             if connection.run(f"SHOW {setting}").fetchone()[0] != "on":
                 raise LedgerError(
-                    f"the server of {shown(url)} runs with {setting}=off: what it acknowledges "
-                    f"may be lost; set {setting}=on there"
+                    f"the server of {display_url(url)} runs with {setting}=off: what it "
+                    f"acknowledges may be lost; set {setting}=on there"
                 )
         connection.run(f"SET lock_timeout = {wait}")
         connection.run(f"SET statement_timeout = {wait + 60_000}")
@@ -152,35 +162,27 @@ def _connect_postgres(url: str, timeout: float) -> Connection:
     return connection
 
 
-def shown(url: str) -> str:
-    """Return the address without its password, wherever it stands.
-
-    Examples
-    --------
-    >>> shown("postgresql://anna:secret@db/audits?password=secret&sslmode=require")
-    'postgresql://anna:***@db/audits?password=***&sslmode=require'
-    """
-    if not url.startswith("postgres"):
-        return url
-    start, mark, rest = url.rpartition("@")
-    found = re.sub(r"(://[^:/]*):.*", r"\1:***", start) + mark + rest
-    return re.sub(r"(?i)((?:ssl)?passw?o?r?d?=)[^&]*", r"\1***", found)
-
-
 def kind_and_path(url: str) -> tuple[str, Path | None]:
     """Return which database an address is of, and the file if it is one."""
     require_kind("ledger", url, str, "a file name or an address, as text")
     if url in ("sqlite://", "sqlite:///:memory:", ":memory:"):
         return "sqlite", None
     scheme, mark, rest = url.partition("://")
+    if not mark and _LIKE_AN_ADDRESS.search(url):
+        raise InvalidInput(
+            "the ledger looks like an address of a database and is none: PostgreSQL's begins with "
+            "postgresql://, and SQLite's is a file name"
+        )
     if not mark or scheme == "sqlite":
         return "sqlite", Path(rest.removeprefix("/") if mark else url)
     if scheme in ("postgres", "postgresql"):
         if importlib.util.find_spec("psycopg") is None:
             raise MissingExtra("psycopg", extra="postgres", purpose="ledgers in PostgreSQL")
+        check_database_url(url)
         return "postgresql", None
     raise InvalidInput(
-        f"a ledger lives in SQLite (a file name) or PostgreSQL (postgresql://…); got {url!r}"
+        "a ledger lives in SQLite (a file name) or PostgreSQL (postgresql://…); "
+        f"got {display_url(url)!r}"
     )
 
 
@@ -200,7 +202,7 @@ class Database:
     def __init__(self, url: str, *, create: bool = False, timeout: float = 60.0) -> None:
         require_non_negative("timeout", timeout)
         self.kind, self.path = kind_and_path(url)
-        self.shown, self.url, self.timeout = shown(url), url, timeout
+        self.shown, self.url, self.timeout = display_url(url), url, timeout
         if self.path is not None:  # the same file wherever the program goes
             self.path = self.path.absolute()
             self.url = str(self.path)
@@ -239,7 +241,7 @@ class Database:
                 yield self.held[0]
             except driver_errors() as error:
                 self.close()  # whatever it was, begin anew
-                words = str(error).strip()
+                words = hide_secrets(str(error).strip(), self.url)
                 said = next(s for them, s in _COMPLAINTS if any(t in words.lower() for t in them))
                 message = said.format(self.shown, self.timeout, words, _AGAIN)
                 raise LedgerError(message) from error
