@@ -14,8 +14,21 @@ from urllib.parse import unquote
 from equipoise.errors import InvalidInput
 
 SAFE_PARAMETERS = frozenset(
-    "application_name charset connect_timeout dbname host hostaddr mode port service sslmode "
-    "target_session_attrs uri user".split()
+    [
+        "application_name",
+        "charset",
+        "connect_timeout",
+        "dbname",
+        "host",
+        "hostaddr",
+        "mode",
+        "port",
+        "service",
+        "sslmode",
+        "target_session_attrs",
+        "uri",
+        "user",
+    ]
 )
 """Parameters of an address whose values are shown; every other value may be a secret."""
 

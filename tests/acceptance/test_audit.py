@@ -16,6 +16,7 @@ import pytest
 
 from equipoise.finding import Finding
 from equipoise.ledger import LiveAudit
+from equipoise.report import write_report
 from equipoise.worlds import CellWorld
 from tests.acceptance.shell import equipoise, in_a_shell
 
@@ -102,6 +103,38 @@ def test_an_audit_from_beginning_to_report(ledger: str, tmp_path: Path) -> None:
     assert equipoise("audit", "verify", "loans", "-l", ledger).returncode == 0
     exported = equipoise("audit", "verify", "-f", tmp_path / "out" / "a.jsonl", "--head", head)
     assert exported.returncode == 0, exported.stderr
+
+
+def test_an_export_leaves_a_verify_py_of_somebody_else_alone(ledger: str, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    other = folder / "verify.py"
+    other.write_text("print('checks something else')\n")
+    export = ("audit", "export", "loans", "--to", folder / "a.jsonl", "--verifier", "-l", ledger)
+    refused = equipoise(*export)
+    assert refused.returncode == 2
+    assert "is not our verifier" in " ".join(refused.stderr.split())
+    assert other.read_text() == "print('checks something else')\n"
+    assert not (folder / "a.jsonl").exists()
+    other.unlink()
+    for _ in range(2):  # the second time over the one that we wrote
+        assert equipoise(*export).returncode == 0
+    assert "class" in other.read_text()
+
+
+def test_the_name_of_an_audit_never_becomes_a_path(
+    past: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, folder = tmp_path / "ledger.db", tmp_path / "a" / "b"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    name = "../../x"
+    assert equipoise("audit", "new", name, past, *COLUMNS, "-l", ledger).returncode == 0
+    assert equipoise("audit", "report", name, "-l", ledger).returncode == 0
+    assert equipoise("audit", "export", name, "-l", ledger).returncode == 0
+    write_report(LiveAudit.open(str(ledger), name))
+    assert sorted(path.suffix for path in folder.iterdir()) == [".html", ".jsonl"]
+    assert [*tmp_path.glob("*.html"), *tmp_path.glob("*.jsonl")] == []
 
 
 def test_one_person_at_a_time(ledger: str) -> None:

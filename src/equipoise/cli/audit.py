@@ -330,11 +330,12 @@ def report(
     json: bool = JSON,
 ) -> Answer:
     """Write the report: one HTML page for people, JSON for programs."""
+    from equipoise.ledger.inputs import file_name
     from equipoise.report import Report, write_report
 
     with working("Replaying the audit …"):
         made = Report.of(live)
-    paths = to or ([] if json else [Path(f"{live.row.name}.html")])
+    paths = to or ([] if json else [Path(file_name(live.row.name, ".html"))])
     return Answer(made, "\n".join([f"wrote {write_report(made, path)}" for path in paths]))
 
 
@@ -348,12 +349,15 @@ def export(
     verifier: bool = option(False, "Put verify.py, which needs nothing but Python, beside it."),
 ) -> Answer:
     """Write every event to a file that anybody can check; keep the hash that is shown."""
-    path = to or Path(f"{live.row.name}.jsonl")
+    from equipoise.ledger.inputs import file_name
+    from equipoise.ledger.proof import require_no_other_verifier, write_verifier
+
+    path = to or Path(file_name(live.row.name, ".jsonl"))
+    if verifier:  # before anything is written
+        require_no_other_verifier(path.parent)
     made = live.export(path, people=people)
     if verifier:
-        from equipoise.ledger import verify as program
-
-        path.with_name("verify.py").write_text(Path(program.__file__).read_text(), "utf-8")
+        write_verifier(path.parent)
     words = f"wrote {path}: {made.seq:,} events\nhead {made.hash}"
     return Answer({"file": str(path), **made.to_dict()}, words)
 

@@ -8,6 +8,8 @@ that reads JSON can hold.
 from __future__ import annotations
 
 import getpass
+import hashlib
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 
@@ -106,6 +108,24 @@ def group_names(groups: Iterable[str]) -> dict[str, str]:
             )
         found[key] = group
     return found
+
+
+def file_name(audit_name: str, ending: str) -> str:
+    """Return the name of a file about an audit; it never leads to another folder.
+
+    Letters, digits, spaces and ``.-_`` of the audit's name stay. A name with anything else, such as
+    ``../loans``, gets a few digits of its hash, so that two audits never share a file.
+
+    Examples
+    --------
+    >>> file_name("loans 2026", ".html"), file_name("../loans", ".html")
+    ('loans 2026.html', 'loans-704ba83d.html')
+    """
+    stem = re.sub(r"[^\w. -]+", "-", audit_name)[:80].strip(".- ")
+    if stem != audit_name:
+        digits = hashlib.sha256(audit_name.encode()).hexdigest()[:8]
+        stem = f"{stem or 'audit'}-{digits}"
+    return stem + ending
 
 
 def system_user() -> str:

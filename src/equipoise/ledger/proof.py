@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from equipoise._json import JsonValue
 from equipoise.errors import BadData, InvalidInput, LedgerError
 from equipoise.evidence import EDITION
+from equipoise.ledger import verify as verifier
 from equipoise.ledger.database import Connection
 from equipoise.ledger.state import AuditState
 from equipoise.ledger.store import PERSON, TABLES, VERSION, Store, read_audit
@@ -211,3 +212,43 @@ def write_lines(path: str | Path, lines: Iterable[str], *, secret: bool = False)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+VERIFIER_FILE = "verify.py"
+
+
+def require_no_other_verifier(folder: Path) -> None:
+    """Refuse to put the stand-alone verifier where somebody else's ``verify.py`` stands.
+
+    A file is ours if it begins with the first line of our verifier, of whatever version.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder has a ``verify.py`` that this program did not write.
+    """
+    path = folder / VERIFIER_FILE
+    try:
+        with path.open("rb") as file:
+            first_line = file.readline(1000)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
+    if first_line.strip() != _verifier_text().splitlines()[0].encode():
+        raise InvalidInput(
+            f"{path} exists and is not our verifier: it is left as it is, and nothing was written. "
+            "Write the export to another folder"
+        )
+
+
+def write_verifier(folder: Path) -> Path:
+    """Write the stand-alone verifier into a folder; return where it is."""
+    require_no_other_verifier(folder)
+    path = folder / VERIFIER_FILE
+    path.write_text(_verifier_text(), "utf-8")
+    return path
+
+
+def _verifier_text() -> str:
+    return Path(verifier.__file__).read_text("utf-8")

@@ -24,6 +24,7 @@ from equipoise.free_check import Check
 from equipoise.history import History, Past
 from equipoise.history.history import past_rows
 from equipoise.ledger import LiveAudit
+from equipoise.ledger.inputs import file_name
 from equipoise.metrics import METRICS
 from equipoise.question import Question
 from equipoise.report import event_log, pictures, sentences
@@ -63,7 +64,7 @@ def write_report(audit: Report | LiveAudit | Audit, path: str | Path | None = No
             f"Report; got {type(audit).__name__}"
         )
     name = audit.settings.name if isinstance(audit, LiveAudit) else audit.name
-    path = Path(f"{name}.html" if path is None else path)
+    path = Path(file_name(name, ".html") if path is None else path)
     if path.suffix not in FORMS:
         raise UnknownName("form of report", path.suffix or path.name, FORMS)
     report = Report.of(audit) if isinstance(audit, LiveAudit) else audit
