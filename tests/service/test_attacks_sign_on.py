@@ -76,6 +76,20 @@ def test_whoever_is_not_the_proxy_is_refused(signed: Served) -> None:
     assert get(ANNA, "/v1/audits").status_code == 401  # programs show tokens
 
 
+def test_names_that_are_not_utf_8_are_refused(signed: Served) -> None:
+    # both would become 'anna\ufffd', so that two people could approve each other's proposals alone
+    for name in (b"anna\xff", b"anna\xfe"):
+        headers = [(key.encode(), value.encode()) for key, value in ANNA.items()]
+        headers = [(k, name if k == b"x-forwarded-email" else value) for k, value in headers]
+        assert httpx.get(signed.url, headers=headers).status_code == 401
+    bad_groups = [(k.encode(), v.encode()) for k, v in ANNA.items() if k != "x-forwarded-groups"]
+    bad_groups.append((b"x-forwarded-groups", b"audit-team,\xff"))
+    assert httpx.get(signed.url, headers=bad_groups).status_code == 401
+    zoe = [*((k.encode(), v.encode()) for k, v in ANNA.items() if k != "x-forwarded-email")]
+    zoe.append((b"x-forwarded-email", "zoë@bank".encode()))
+    assert "zoë@bank" in httpx.get(signed.url, headers=zoe).text
+
+
 def test_only_listed_sockets_are_the_proxy() -> None:
     with (
         TemporaryDirectory(dir=in_memory()) as directory,

@@ -29,6 +29,12 @@ from equipoise.ledger.verify import (
 )
 from equipoise.protocol import ScoreRecord, Ticket, Want
 
+COMPARED_FINDING_FIELDS = (
+    *("verdict", "question", "lower", "upper", "estimate", "rates", "decided_by", "guaranteed"),
+    *("labels", "features", "score_only", "cost", "p_hat", "q_hat"),
+)
+"""What of a recorded finding must be computed again; its sentences may be worded otherwise."""
+
 
 @dataclass(frozen=True)
 class EvidencePoint(JsonValue):
@@ -219,14 +225,23 @@ class AuditState:
             )
 
     def _check_verdict(self, seq: int, recorded: Mapping[str, Any] | None) -> None:
-        found = self.finding()
-        again = None if found is None else found.to_dict()
-        for name in ("verdict", "lower", "upper", "estimate", "labels", "cost"):
-            old = None if recorded is None else recorded[name]
-            new = None if again is None else again[name]
-            near = isinstance(old, float) and isinstance(new, float) and abs(old - new) < 1e-6
-            if old != new and not near:
-                raise LedgerError(f"event {seq} records the {name} {old}; the events say {new}")
+        """Raise unless a recorded finding is the one that follows from the events before it."""
+        finding = self.finding()
+        recomputed = None if finding is None else finding.to_dict()
+        if recorded is None or recomputed is None:
+            if recorded is not recomputed:
+                raise LedgerError(
+                    f"event {seq} records {_verdict_of(recorded)}; the events before it lead to "
+                    f"{_verdict_of(recomputed)}"
+                )
+            return
+        for name in COMPARED_FINDING_FIELDS:
+            stored = recorded.get(name)
+            expected = recomputed.get(name)
+            if not _same_numbers(stored, expected):
+                raise LedgerError(
+                    f"event {seq} records the {name} {stored}; the events say {expected}"
+                )
 
     # -- what follows from the events -------------------------------------------------------------
 
@@ -300,6 +315,23 @@ def _same_decision(one: Ticket, other: Ticket) -> bool:
         or (isinstance(a, float) and isinstance(b, float) and math.isclose(a, b, abs_tol=1e-9))
         for a, b in zip(seen or (), recorded or (), strict=True)
     )
+
+
+def _verdict_of(finding: Mapping[str, Any] | None) -> str:
+    return "no verdict" if finding is None else f"the verdict {finding['verdict']}"
+
+
+def _same_numbers(stored: object, recomputed: object) -> bool:
+    """Whether two plain values are one; computed numbers may differ in their last digits."""
+    if isinstance(stored, float) and isinstance(recomputed, float):
+        return abs(stored - recomputed) < 1e-6
+    if isinstance(stored, Mapping) and isinstance(recomputed, Mapping):
+        return stored.keys() == recomputed.keys() and all(
+            _same_numbers(stored[name], recomputed[name]) for name in stored
+        )
+    if isinstance(stored, list) and isinstance(recomputed, list):
+        return len(stored) == len(recomputed) and all(map(_same_numbers, stored, recomputed))
+    return stored == recomputed
 
 
 def to_score_event(record: ScoreRecord) -> dict[str, Any]:

@@ -132,10 +132,15 @@ def _by_proxy(request: Request) -> Caller | None:
     actors, groups = map(headers.getlist, (settings.proxy_actor, settings.proxy_groups))
     if len(actors) != 1 or len(groups) > 1:
         raise HttpProblem("unauthenticated", "the proxy must name one actor, in one header")
-    # headers are UTF-8, which is what proxies send
-    said, member_of = (
-        "".join(values).encode("latin-1").decode("utf-8", "replace") for values in (actors, groups)
-    )
+    # Headers are UTF-8, which is what proxies send. Whatever is not would become the same
+    # replacement character for different people, and so make them one actor.
+    try:
+        said = actors[0].encode("latin-1").decode("utf-8")
+        member_of = "".join(groups).encode("latin-1").decode("utf-8")
+    except UnicodeDecodeError:
+        raise HttpProblem(
+            "unauthenticated", "the proxy must name actor and groups in UTF-8"
+        ) from None
     name, theirs = inputs.name("actor", said), {one.strip() for one in member_of.split(",")}
     roles = [role for group, role in settings.proxy_roles.items() if group in theirs]
     if not roles:
