@@ -99,7 +99,7 @@ def _login_hint(settings: ServiceSettings, login_page: str) -> str:
     only: once somebody manages tokens by hand, expired or revoked ones stay without effect. The
     hint is empty if a token opens the dashboard, or if a proxy signs people on.
     """
-    from equipoise.ledger.database import shown
+    from equipoise.database_url import display_url
     from equipoise.ledger.inputs import system_user
     from equipoise.service import TokenStore
     from equipoise.service.tokens import READERS
@@ -116,7 +116,6 @@ def _login_hint(settings: ServiceSettings, login_page: str) -> str:
     now = datetime.now(UTC)
     if any(token.lives(now) and token.role in READERS for token in made_by_hand):
         return ""
-    command = (
-        f"equipoise token new NAME --role auditor --ledger {shlex.quote(shown(settings.ledger))}"
-    )
+    ledger = shlex.quote(display_url(settings.ledger))
+    command = f"equipoise token new NAME --role auditor --ledger {ledger}"
     return f"no valid token opens the dashboard; make one: {command}"
