@@ -12,7 +12,7 @@ from pandas import DataFrame
 from equipoise.audits.estimated_rates import paper_epsilon
 from equipoise.bounds import expectation
 from equipoise.free_check import check
-from equipoise.history.rows_until import counts_until
+from equipoise.history.rows_until import draw_counts_in_unlimited_past
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld
@@ -57,7 +57,8 @@ def run_phases(
             block = [a] if audit == "rs" else list(range(groups))
             shares = by_outcome[:, block]
             goal = y * len(block) + block.index(a)
-            counts = counts_until(rng, tau, [goal], shares.ravel(), repeats)[:, 0]
+            by_goal = draw_counts_in_unlimited_past(rng, tau, [goal], shares.ravel(), repeats)
+            counts = by_goal[:, 0]
             length = counts.sum(axis=1)
             asked = rng.binomial(
                 counts.reshape(repeats, 2, len(block)), np.clip(denied[:, block], 0.0, 1.0)

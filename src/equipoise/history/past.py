@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from equipoise._json import plain
 from equipoise.cells import Cells, Decider
@@ -19,7 +20,6 @@ from equipoise.question import Question
 
 Goal = tuple[int, str]
 """An outcome y and a group a: tau approved people with both are waited for."""
-SEEDING = ("metric", "compare", "gamma", "epsilon", "delta")  # of the question
 
 
 @dataclass(frozen=True)
@@ -75,25 +75,39 @@ class Past:
         counts and the question, so that the same data give the same answer wherever they are kept.
         """
         require_whole("tau", tau)
-        kinds = {
-            name: (c.approved_negative, c.approved_positive, c.denied + c.approved_unknown)
-            for name, c in sorted(self.cells.items())
-        }
-        counts = [[name, *map(float, kind)] for name, kind in kinds.items()]
-        asked = [plain(getattr(question, name)) for name in SEEDING]
-        digest = hashlib.sha256(json.dumps([counts, asked, self.seed]).encode()).digest()
+        # Denied people, and approved ones of unknown outcome, are read and meet no goal.
+        kinds: dict[str, tuple[float, float, float]] = {}
+        for group, c in sorted(self.cells.items()):
+            no_goal = c.denied + c.approved_unknown
+            kinds[group] = (c.approved_negative, c.approved_positive, no_goal)
         # NumPy promises that the streams of RandomState never change: an audit that is kept for
         # years is replayed to the same answer.
-        rng = np.random.RandomState(np.frombuffer(digest, dtype="<u4"))
-        places = range(len(kinds))
-        blocks = [[at] for at in places] if within_group else [[*places]]
-        every, unlimited = np.array([[*kinds.values()]]), 1 if self.exact else None
-        found = draw_rows_until(rng, int(tau), outcomes, blocks, every, unlimited).ravel()
+        rng = np.random.RandomState(self._seed_words(kinds, question))
+        group_indices = range(len(kinds))
+        blocks = [[index] for index in group_indices] if within_group else [[*group_indices]]
+        counts = np.array([[*kinds.values()]])  # one repeat: shape (1, groups, 3)
+        n_unlimited = 1 if self.exact else None
+        rows = draw_rows_until(rng, int(tau), outcomes, blocks, counts, n_unlimited).ravel()
         goals = product(outcomes, kinds)
-        return {goal: int(n) for goal, n in zip(goals, found, strict=True) if not np.isnan(n)}
+        return {goal: int(n) for goal, n in zip(goals, rows, strict=True) if not np.isnan(n)}
+
+    def _seed_words(
+        self, kinds: Mapping[str, tuple[float, float, float]], question: Question
+    ) -> NDArray[np.uint32]:
+        """Return a seed that depends on the counts, the question and ``seed`` alone."""
+        counts = [[group, *map(float, by_kind)] for group, by_kind in kinds.items()]
+        asked_for = [
+            question.metric,
+            question.compare,
+            question.gamma,
+            question.epsilon,
+            question.delta,
+        ]
+        text = json.dumps([counts, plain(asked_for), self.seed])
+        return np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype="<u4")
 
 
 def require_past(history: object) -> None:
-    """Raise unless this is past decisions."""
-    words = "past decisions as History.read or a world's past() return them"
-    require_kind("history", history, Past, words)
+    """Raise :class:`InvalidInput` unless ``history`` is past decisions."""
+    description = "past decisions as History.read or a world's past() return them"
+    require_kind("history", history, Past, description)

@@ -18,7 +18,7 @@ from numpy.random import Generator, SeedSequence, default_rng
 from equipoise._arrays import Array
 from equipoise.audits.catalogue import audit_class
 from equipoise.audits.exp_audit import ExpAudit
-from equipoise.history.rows_until import counts_until
+from equipoise.history.rows_until import draw_counts_in_unlimited_past
 from equipoise.mixture.rules import sobol
 from equipoise.mixture.weights import SUBSAMPLE, FeatureCounts, Labelled, log_ratio
 from equipoise.simulation.runs import NOTHING, RUN, Ints, Runs, run_of
@@ -116,7 +116,8 @@ def _run_exp(
         for group, population in populations.items():
             shares, phases = np.array([1.0 - population.q, population.q]), []
             for outcome in (0, 1):  # until enough of outcome 0 are labelled, then of 1
-                counts = counts_until(rng, audit.coarse_tau, [outcome], shares, 1)[0, 0]
+                by_goal = draw_counts_in_unlimited_past(rng, audit.coarse_tau, [outcome], shares, 1)
+                counts = by_goal[0, 0]
                 phases.append(counts)
                 asked = [int(rng.binomial(counts[y], population.denied[y])) for y in (0, 1)]
                 audit.spending[group].labels += sum(asked)

@@ -17,7 +17,7 @@ from equipoise.audits.estimated_rates import (
 from equipoise.audits.tau_audit import TauAudit
 from equipoise.bounds.theorems import shares_of_outcomes
 from equipoise.history.past import Past
-from equipoise.history.rows_until import counts_until, draw_rows_until
+from equipoise.history.rows_until import draw_counts_in_unlimited_past, draw_rows_until
 from equipoise.question import Verdict
 from equipoise.simulation.runs import NOTHING, RUN, Ints, Runs, run_of
 from equipoise.simulation.simulate_audit import Setting
@@ -88,7 +88,7 @@ def _online(
         asked = np.zeros((repeats, *shares.shape), np.int64)  # of outcome 0 and 1, by group
         for phase in [goals] if audit.reuse_labels else [[goal] for goal in goals]:
             kinds = [outcomes[i] * len(block) + place for i, place in phase]
-            counts = counts_until(rng, audit.tau, kinds, shares.ravel(), repeats)
+            counts = draw_counts_in_unlimited_past(rng, audit.tau, kinds, shares.ravel(), repeats)
             for number, (i, place) in enumerate(phase):
                 lengths[:, i, block[place]] = counts[:, number].sum(axis=1)
             at_end = counts.max(axis=1).reshape(asked.shape)  # counts only grow

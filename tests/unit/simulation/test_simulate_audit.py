@@ -10,7 +10,7 @@ from joblib._parallel_backends import ThreadingBackend
 from equipoise.audits.base import Audit
 from equipoise.audits.rs_audit import RSAudit
 from equipoise.errors import InvalidInput, UnknownName
-from equipoise.history.rows_until import counts_until
+from equipoise.history.rows_until import draw_counts_in_finite_past, draw_counts_in_unlimited_past
 from equipoise.protocol import Want
 from equipoise.question import Costs, Question
 from equipoise.simulation import Summary, run, simulate
@@ -224,17 +224,17 @@ def test_run_feeds_features_when_the_world_has_them() -> None:
 
 def test_counts_at_the_stops_add_up() -> None:
     rng = np.random.default_rng(0)
-    counts = counts_until(rng, 50, [0, 2], np.array([0.5, 0.3, 0.2]), 400)
+    counts = draw_counts_in_unlimited_past(rng, 50, [0, 2], np.array([0.5, 0.3, 0.2]), 400)
     assert np.all(counts[:, 0, 0] == 50)
     assert np.all(counts[:, 1, 2] == 50)
     first = np.where(counts[:, 0, 2] < 50, 0, 1)  # the goal reached first has the smaller counts
     early, late = counts[np.arange(400), first], counts[np.arange(400), 1 - first]
     assert np.all(early <= late)
     totals = np.tile([60, 40, 30], (400, 1))
-    counts = counts_until(rng, 30, [0, 2], totals)
+    counts = draw_counts_in_finite_past(rng, 30, [0, 2], totals)
     assert np.all(counts <= totals[:, None, :])
     assert np.all(counts[:, 1, 2] == 30)
-    assert not counts_until(rng, 31, [2], totals).any()  # the past runs dry
+    assert not draw_counts_in_finite_past(rng, 31, [2], totals).any()  # the past runs dry
 
 
 def test_people_iterate_as_persons() -> None:
