@@ -18,7 +18,7 @@ from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Step
 from equipoise.protocol import Ticket, Want
 from equipoise.simulation import run as run_audit
-from equipoise.simulation.drive import Denied, run_in_blocks
+from equipoise.simulation.drive import DeniedPeople, run_in_blocks
 from equipoise.worlds import CellWorld
 
 SHARES = {"A": (0.30, 0.10, 0.60, 0.30), "B": (0.25, 0.12, 0.63, 0.32)}
@@ -120,7 +120,7 @@ def late_labels(labels: int) -> Callable[[], object]:
         return asked
 
     r = np.array(list(TWO.r.values()))
-    run_in_blocks(audit, Denied(np.ones(2), r, []), rng, labels)
+    run_in_blocks(audit, DeniedPeople(np.ones(2), r, []), rng, labels)
 
     def task() -> float:
         times = []

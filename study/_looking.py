@@ -19,7 +19,7 @@ from tools.adult_cells import FEATURES
 import equipoise as eq
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.scores import Assist
-from equipoise.simulation.drive import Denied, in_blocks
+from equipoise.simulation.drive import DeniedPeople, run_block_by_block
 from equipoise.worlds import TableWorld
 from study._pages import write_section
 from study._resumed import Run, collect, made_by, mean
@@ -123,11 +123,13 @@ def audit_once(case: Case, seed: int, *, helped: bool) -> Run:
     assist = case.assist if helped else replace(case.assist, gate=NEVER)
     past = case.world.past(case.past, rng)
     audit = AdaptiveAudit(past, case.question, eq.Costs(), assist=assist)
-    denied, turns = Denied.of(audit, case.world), case.noise_after if helped else None
-    for _ in in_blocks(audit, denied, rng):
+    denied, turns = DeniedPeople.of(audit, case.world), case.noise_after if helped else None
+    for _ in run_block_by_block(audit, denied, rng):
         if turns is not None and audit.labels >= turns:  # scores are noise now, unannounced
             turns = None
-            denied.scored = [np.stack([y, rng.permutation(s), c]) for y, s, c in denied.scored]
+            denied.scored_people = [
+                np.stack([y, rng.permutation(s), c]) for y, s, c in denied.scored_people
+            ]
     finding = audit.conclude()
     right = case.question.truth(case.world.gap(case.question.metric))
     inconclusive = finding.verdict is eq.Verdict.INCONCLUSIVE

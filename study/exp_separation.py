@@ -14,7 +14,7 @@ from tests.support.tables import table
 
 import equipoise as eq
 from equipoise.bounds import expectation
-from equipoise.bounds.theorems import per_arrival, shares_of_outcomes
+from equipoise.bounds.theorems import outcome_shares, price_per_arrival
 from equipoise.mixture import MixtureModel
 from equipoise.mixture.weights import Branch, ExpConstants, Pair, choose_branch, log_ratio
 from equipoise.worlds import CellWorld, MixtureWorld
@@ -164,8 +164,10 @@ def expected_cost(
 ) -> float:
     """Return the mean cost of coarse labels and then features, or RS-Audit at half the level."""
     by_labels = any(way.way == "fallback" for way in ways.values())
-    total, q = 0.0, shares_of_outcomes(world)
-    for a, (group, price) in enumerate(zip(world.groups, per_arrival(world, costs), strict=True)):
+    total, q = 0.0, outcome_shares(world)
+    for a, (group, price) in enumerate(
+        zip(world.groups, price_per_arrival(world, costs), strict=True)
+    ):
         total += constants.coarse_tau * float((1.0 / q[:, a]).sum()) * price.cost
         if not by_labels:
             features = ways[group].features * price.labels / float(q[:, a].sum())

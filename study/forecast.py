@@ -29,11 +29,11 @@ import equipoise as eq
 from equipoise.errors import EquipoiseError
 from equipoise.history.past import Past
 from equipoise.planning.forecasts import (
-    FITTED,
-    Constants,
+    FITTED_CONSTANTS,
+    ForecastConstants,
     Forecaster,
-    Parts,
-    median_of,
+    ForecastParts,
+    median_cost,
 )
 from equipoise.planning.scenarios import Scenario, scenarios
 from equipoise.planning.trial_runs import run_trial
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> Table:
     rows = [(n, kept[f"{n}, {options.runs} runs"]) for n in numbers]
     even = [row for n, row in rows if row and n % 2 == 0 and n < FITTING]
     others = [row for n, row in rows if row and (n % 2 or n >= FITTING)]
-    fitted = fit(even) if options.fit else FITTED
+    fitted = fit(even) if options.fit else FITTED_CONSTANTS
     if options.fit:
         print(fitted)
     out = table("forecasts of cases that nothing was fitted to", "what", "share", "cases")
@@ -129,7 +129,7 @@ def measure(case: Case | None, runs: int) -> Row | None:
     if case is None:
         return None
     maker = Forecaster(case.past, case.question, case.costs)
-    seen, parts = maker.of(case.scenario), maker.parts(case.scenario)
+    seen, parts = maker.forecast_case(case.scenario), maker.split_case(case.scenario)
     if seen.median is not None and seen.median > MOST:
         return None
     audit = eq.AdaptiveAudit(case.past, case.question, case.costs)
@@ -139,9 +139,9 @@ def measure(case: Case | None, runs: int) -> Row | None:
         "parts": {
             "verdict": parts.verdict.value,
             "work": parts.work if np.isfinite(parts.work) else None,
-            "other": parts.other if np.isfinite(parts.other) else None,
-            "pilot": parts.pilot,
-            "far": parts.far,
+            "other": parts.other_work if np.isfinite(parts.other_work) else None,
+            "pilot": parts.pilot_cost,
+            "far": parts.distance,
         },
         "rows": case.past.cells.total if not case.past.exact else None,
         "groups": len(case.past.cells),
@@ -151,9 +151,16 @@ def measure(case: Case | None, runs: int) -> Row | None:
     }
 
 
-def parts_of(row: Row) -> Parts:
-    known = {k: np.inf if v is None else v for k, v in row["parts"].items()}
-    return Parts(**{**known, "verdict": Verdict(known["verdict"])}, labels=np.zeros(0))
+def parts_of(row: Row) -> ForecastParts:
+    kept = {name: np.inf if figure is None else figure for name, figure in row["parts"].items()}
+    return ForecastParts(
+        verdict=Verdict(kept["verdict"]),
+        work=kept["work"],
+        other_work=kept["other"],
+        pilot_cost=kept["pilot"],
+        distance=kept["far"],
+        labels=np.zeros(0),
+    )
 
 
 def decided(rows: Sequence[Row]) -> list[Row]:
@@ -166,7 +173,7 @@ def median(row: Row) -> float:
     return max(float(np.median(costs)), 0.5)
 
 
-def fit(rows: Sequence[Row]) -> Constants:
+def fit(rows: Sequence[Row]) -> ForecastConstants:
     """Return the constants with the least mean absolute log ratio, and the spread around them."""
     from scipy.optimize import minimize
 
@@ -174,12 +181,14 @@ def fit(rows: Sequence[Row]) -> Constants:
     truth = np.log([median(row) for row in known])
     parts = [parts_of(row) for row in known]
 
-    def constants(x: Array, spread: Mapping[Verdict, Any] = FITTED.spread) -> Constants:
+    def constants(
+        x: Array, spread: Mapping[Verdict, Any] = FITTED_CONSTANTS.spread
+    ) -> ForecastConstants:
         scale = {Verdict.FAIR: float(np.exp(x[0])), Verdict.UNFAIR: float(np.exp(x[1]))}
-        return Constants(scale, float(np.exp(x[2])), float(x[3]), float(x[4]), spread)
+        return ForecastConstants(scale, float(np.exp(x[2])), float(x[3]), float(x[4]), spread)
 
     def loss(x: Array) -> float:
-        made = np.log([max(median_of(p, constants(x)), 0.5) for p in parts])
+        made = np.log([max(median_cost(p, constants(x)), 0.5) for p in parts])
         return float(np.abs(made - truth).mean() + 0.002 * (x**2).sum())
 
     rng = np.random.default_rng(0)
@@ -194,28 +203,30 @@ def fit(rows: Sequence[Row]) -> Constants:
     return constants(best.x, spread)
 
 
-def _range(rows: Sequence[Row], by: Constants, verdict: Verdict, near: bool) -> tuple[float, float]:
+def _range(
+    rows: Sequence[Row], by: ForecastConstants, verdict: Verdict, near: bool
+) -> tuple[float, float]:
     """Return where 10% and 90% of audits end over the forecast median."""
     ratios = [
-        np.inf if cost is None else cost / median_of(parts_of(row), by)
+        np.inf if cost is None else cost / median_cost(parts_of(row), by)
         for row in rows
         if row["parts"]["verdict"] == verdict.value and (row["parts"]["far"] < 1.0) == near
         for cost in row["costs"]
     ]
     if not ratios:
-        return FITTED.spread[verdict][near]
+        return FITTED_CONSTANTS.spread[verdict][near]
     low, high = np.quantile(ratios, [0.1, 0.9], method="higher")
     return round(float(low), 2), round(min(float(high), 9.0), 2)
 
 
-def judge(rows: Sequence[Row], by: Constants) -> list[tuple[str, str, str]]:
+def judge(rows: Sequence[Row], by: ForecastConstants) -> list[tuple[str, str, str]]:
     """Return how many medians are within a factor of 2, and so on."""
     known = decided(rows)
-    ratio = np.array([median(row) / median_of(parts_of(row), by) for row in known])
+    ratio = np.array([median(row) / median_cost(parts_of(row), by) for row in known])
     inside, audits = 0, 0
     for row in known:
         low, high = by.spread[Verdict(row["parts"]["verdict"])][row["parts"]["far"] < 1.0]
-        middle = median_of(parts_of(row), by)
+        middle = median_cost(parts_of(row), by)
         costs = [np.inf if cost is None else cost for cost in row["costs"]]
         inside += sum(low * middle <= cost <= high * middle for cost in costs)
         audits += len(costs)

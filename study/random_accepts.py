@@ -29,7 +29,7 @@ from tests.support.tables import table
 import equipoise as eq
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.history.past import Past
-from equipoise.simulation.drive import Denied, run_in_blocks
+from equipoise.simulation.drive import DeniedPeople, run_in_blocks
 from equipoise.worlds import CellWorld
 from study._pages import ERRORS, tally, write_section
 
@@ -102,7 +102,7 @@ def _worth(world: CellWorld, seed: int) -> list[str]:
             past: Past = RandomAccepts(world, share).past(PEOPLE, rng)
             checks[at].append(eq.check(past, QUESTION).verdict.value)
             audit = AdaptiveAudit(past, QUESTION, eq.Costs())
-            run_in_blocks(audit, Denied.of(audit, world), rng)
+            run_in_blocks(audit, DeniedPeople.of(audit, world), rng)
             finding = audit.conclude()
             labels[at].append(finding.labels)
             cost[at].append(finding.cost)

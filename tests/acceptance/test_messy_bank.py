@@ -21,8 +21,8 @@ from equipoise.errors import BadData
 from equipoise.history import History
 from equipoise.ledger import LiveAudit
 from equipoise.protocol import Want
-from equipoise.report.content import forecast_of
-from equipoise.report.sentences import expected
+from equipoise.report.content import forecast_similar_audit
+from equipoise.report.sentences import describe_expected_cost
 from tests.acceptance.shell import equipoise
 from tests.service.attacking import form_key, log_in
 from tests.support import messy_bank
@@ -324,12 +324,12 @@ def test_a_group_that_never_comes_is_named() -> None:
     past = History.from_cells({**PAST, "not stated": PAST["B"]})
     live = LiveAudit.create("sqlite://", "loans", past, QUESTION, eq.Costs(label=1))
     live.ask_many((f"p{at}", "AB"[at % 2], 0) for at in range(100))
-    forecast = forecast_of(live, live.status())
+    forecast = forecast_similar_audit(live, live.status())
     assert forecast is not None
     waits = "Of not stated no denied person has come yet, among 100 people."
-    assert waits in expected(forecast, live.status())
+    assert waits in describe_expected_cost(forecast, live.status())
     live.ask("somebody", "not stated", 0)
-    assert "has come yet" not in expected(forecast, live.status())
+    assert "has come yet" not in describe_expected_cost(forecast, live.status())
 
 
 def test_a_form_leaves_open_what_only_a_person_can_know(book: pd.DataFrame) -> None:

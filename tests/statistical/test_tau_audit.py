@@ -16,7 +16,7 @@ from equipoise.audits.baseline import BaselineAudit
 from equipoise.audits.estimated_rates import paper_tau
 from equipoise.audits.rs_audit import RSAudit
 from equipoise.bounds import Price, expectation
-from equipoise.bounds.theorems import per_arrival, shares_of_outcomes
+from equipoise.bounds.theorems import outcome_shares, price_per_arrival
 from equipoise.question import Costs, Question
 from equipoise.rates import clopper_pearson
 from equipoise.simulation import Simulation, simulate
@@ -99,7 +99,7 @@ def mean_price(name: str, world: CellWorld, costs: Costs, tau: int, reuse: bool)
     """
     if not reuse:
         return expectation(name, world, QUESTION, costs, tau=tau)
-    q, prices = shares_of_outcomes(world), per_arrival(world, costs)
+    q, prices = outcome_shares(world), price_per_arrival(world, costs)
     if name == "baseline":
         return largest(q.ravel(), tau) * sum(prices, Price())
     return sum((largest(q[:, a], tau) * price for a, price in enumerate(prices)), Price())

@@ -17,7 +17,7 @@ from equipoise.audits.base import Audit, Step
 from equipoise.metrics import METRICS, gap, rates
 from equipoise.protocol import Ticket
 from equipoise.simulation import Delay, Simulation, simulate
-from equipoise.simulation.drive import Denied, run_in_blocks
+from equipoise.simulation.drive import DeniedPeople, run_in_blocks
 from equipoise.worlds import CellWorld
 
 DELTA = 0.05
@@ -154,7 +154,7 @@ def all_rates_missed(row: Row, seed: int) -> tuple[int, int, int]:
         rng = np.random.default_rng([seed, at])
         size = None if row.past is None else row.past * len(world.groups)
         audit = AdaptiveAudit(world.past(size, rng), question, eq.Costs())
-        run_in_blocks(audit, Denied.of(audit, world), rng)
+        run_in_blocks(audit, DeniedPeople.of(audit, world), rng)
         found = audit.conclude()
         by_rate, by_metric = found.all_rates(), found.all_metrics()
         misses = any(

@@ -23,7 +23,7 @@ from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.cells import Cells, GroupCells
 from equipoise.history import History
 from equipoise.question import Verdict
-from equipoise.simulation.drive import Denied, run_in_blocks
+from equipoise.simulation.drive import DeniedPeople, run_in_blocks
 from equipoise.worlds import CellWorld
 from equipoise.worlds.world import Seed
 from tests.support.boundaries import QUESTION
@@ -179,7 +179,7 @@ def audit_of(
 ) -> tuple[str, int]:
     rng = np.random.default_rng(seed)
     audit = kind(world.past(PEOPLE, rng), QUESTION, eq.Costs())
-    run_in_blocks(audit, Denied.of(audit, world), rng)
+    run_in_blocks(audit, DeniedPeople.of(audit, world), rng)
     finding = audit.conclude()
     return finding.verdict.value, finding.labels
 

@@ -50,26 +50,33 @@ class Alternatives:
     def start(self) -> Cover:
         """Return cells that cover the set."""
         edges = np.linspace(0.0, self.top, self.steps + 1)
-        corner = np.array(list(product(range(self.steps), repeat=self.levels)), dtype=np.intp)
-        ends = (self.levels,)
-        kind = [("piece", np.intp), ("low", np.float64, ends), ("high", np.float64, ends)]
-        cells = np.zeros((len(self.least), len(corner)), dtype=kind)
+        corners = np.array(list(product(range(self.steps), repeat=self.levels)), dtype=np.intp)
+        level_shape = (self.levels,)
+        fields = [
+            ("piece", np.intp),
+            ("low", np.float64, level_shape),
+            ("high", np.float64, level_shape),
+        ]
+        cells = np.zeros((len(self.least), len(corners)), dtype=fields)
         cells["piece"] = np.arange(len(self.least))[:, None]
-        cells["low"], cells["high"] = edges[corner], edges[corner + 1]
+        cells["low"], cells["high"] = edges[corners], edges[corners + 1]
         return cells.ravel()
 
     def boxes(self, cells: Cover) -> tuple[Array, Array]:
         """Return the ends of every group's ``lam`` (n, K); start > end where there is none."""
         shape = (len(cells), self.least.shape[2])
         start, end = np.zeros(shape), np.ones(shape)
-        for i, (curves, falls) in enumerate(self.rates):
-            level = min(i, self.levels - 1)
-            least, most = self.least[cells["piece"], i], self.most[cells["piece"], i]
+        for rate_index, (curves, falls) in enumerate(self.rates):
+            level = min(rate_index, self.levels - 1)
+            least, most = (
+                self.least[cells["piece"], rate_index],
+                self.most[cells["piece"], rate_index],
+            )
             low = self.scale.above(cells["low"][:, level, None], least)
             high = self.scale.above(cells["high"][:, level, None], most)
             low[np.isnan(least)], high[np.isnan(most)] = -np.inf, np.inf
-            since, until = Band(curves, curves).between(low, high, falling=falls)
-            start, end = np.maximum(start, since), np.minimum(end, until)
+            first, last = Band(curves, curves).between(low, high, falling=falls)
+            start, end = np.maximum(start, first), np.minimum(end, last)
         return start, end
 
 
@@ -77,8 +84,8 @@ def unfair_set(rates: Sequence[GroupCurves], gap: float, compare: Compared) -> A
     """Return all unknowns for which some rate of a pair is at least ``gap`` (> 0) apart."""
     pairs = compare.pairs
     least, most = np.full((2, len(pairs) * len(rates), len(rates), np.size(rates[0][0].a)), np.nan)
-    for piece, ((above, below), i) in enumerate(product(pairs, range(len(rates)))):
-        least[piece, i, above], most[piece, i, below] = gap, 0.0
+    for piece, ((above, below), rate_index) in enumerate(product(pairs, range(len(rates)))):
+        least[piece, rate_index, above], most[piece, rate_index, below] = gap, 0.0
     return Alternatives(rates, compare.scale, least, most, levels=1, top=1.0 - gap, steps=16)
 
 
@@ -87,11 +94,11 @@ def fair_set(
 ) -> Alternatives:
     """Return all unknowns for which no rate of a block's pairs is more than ``gap`` apart."""
     least, most = np.full((2, 1, len(rates), np.size(rates[0][0].a)), np.nan)
-    inside = list(block.groups)
+    members = list(block.groups)
     if block.direction != "above":
-        least[..., inside] = 0.0 if block.reference is None else scale.opposite(gap)
+        least[..., members] = 0.0 if block.reference is None else scale.opposite(gap)
     if block.direction != "below":
-        most[..., inside] = gap
+        most[..., members] = gap
     if block.reference is not None:
         least[..., block.reference] = most[..., block.reference] = 0.0
     steps = 32 if len(rates) == 1 else 16

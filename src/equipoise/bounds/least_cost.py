@@ -147,15 +147,22 @@ def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
 
 def _mean_prices(world: World, costs: Costs) -> Array:
     """Return what a label of each group costs on average; 1 where no label costs anything."""
-    means, free = [], True
+    mean_prices, are_all_free = [], True
     for group in world.cells:
-        own = costs.of(group)
-        failed, mean = np.array(own.label), own.expected(world.r[group])
+        group_costs = costs.of(group)
+        price_of_failure, mean_price = (
+            np.array(group_costs.label),
+            group_costs.expected(world.r[group]),
+        )
         if isinstance(world, TableWorld) and world.price is not None:
             rows = world.denied_rows(group)
-            failed = np.where(np.isnan(world.price[rows]), own.label, world.price[rows])
+            price_of_failure = np.where(
+                np.isnan(world.price[rows]), group_costs.label, world.price[rows]
+            )
             if len(rows):
-                mean = own.feature + float(np.mean(failed * (1 - world.outcome[rows])))
-        means.append(mean)
-        free &= not (own.feature or failed.any())
-    return np.ones(len(means)) if free else np.array(means)
+                mean_price = group_costs.feature + float(
+                    np.mean(price_of_failure * (1 - world.outcome[rows]))
+                )
+        mean_prices.append(mean_price)
+        are_all_free &= not (group_costs.feature or price_of_failure.any())
+    return np.ones(len(mean_prices)) if are_all_free else np.array(mean_prices)

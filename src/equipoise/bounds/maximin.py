@@ -24,14 +24,16 @@ from equipoise._arrays import Array, Flags, Ints
 from equipoise.bounds.alternatives import Alternatives, Cover
 from equipoise.errors import EquipoiseError
 
-TOLERANCE = 1e-3  # relative distance of the two sides
-_FLOOR = 1e-4  # of the budget, shared by all groups, so that an infinite kl is never times 0
+GAP_TOLERANCE = 1e-3  # relative distance of the two sides
+_BUDGET_FLOOR = 1e-4  # of the budget, shared by all groups, so that an infinite kl is never times 0
 _RESOLUTION = 1e-8  # levels closer than this are one; what gamma = 0 means in floating point
-_BATCH = 2048  # cells halved at a time
-_LIMIT = 1_000_000  # cells in memory; beyond it the two sides are returned as they stand
-_CUTS = 24  # alternatives that join the linear program at a time
-_SLACK = 1e-5  # relative distance of the program's two sides
-_NOTHING = 1e-13  # of the largest information: nearer worlds count as ones that nothing tells apart
+_CELLS_AT_ONCE = 2048  # cells halved at a time
+_MAX_CELLS = 1_000_000  # cells in memory; beyond it the two sides are returned as they stand
+_CUTS_AT_ONCE = 24  # alternatives that join the linear program at a time
+_PROGRAM_SLACK = 1e-5  # relative distance of the program's two sides
+_NEGLIGIBLE = (
+    1e-13  # of the largest information: nearer worlds count as ones that nothing tells apart
+)
 
 
 class Maximin(NamedTuple):
@@ -71,21 +73,21 @@ def maximin(alternatives: Alternatives, r: Array, costs: Array) -> Maximin:
     cells, rows = cells[full], rows[full]
     halves, finer = cells, rows
     while True:
-        points, (middles, full) = _are_points(halves), rows_of(_middles(halves))
+        points, (middles, full) = are_points(halves), rows_of(middle_points(halves))
         found = np.concatenate([middles[full & ~points], finer[points]])
         if len(found):
             # Those of infinite information cost nothing to refute.
             pool = np.concatenate([pool, found[np.isfinite(found).all(axis=1)]])
-            best, upper, active = _best_budget(pool, active, even)
-            budget = (1.0 - _FLOOR) * best + _FLOOR * even
+            best, upper, active = best_budget(pool, active, even)
+            budget = (1.0 - _BUDGET_FLOOR) * best + _BUDGET_FLOOR * even
         bound = rows @ budget
         lower = float(bound.min(initial=np.inf))
-        live = np.flatnonzero((bound < (1.0 - TOLERANCE) * upper) & ~_are_points(cells))
-        if not len(live) or len(bound) > _LIMIT:
+        live = np.flatnonzero((bound < (1.0 - GAP_TOLERANCE) * upper) & ~are_points(cells))
+        if not len(live) or len(bound) > _MAX_CELLS:
             all_shares[paid] = budget
             return Maximin(min(lower, upper), upper, all_shares)
-        if len(live) > _BATCH:
-            live = live[np.argpartition(bound[live], _BATCH)[:_BATCH]]
+        if len(live) > _CELLS_AT_ONCE:
+            live = live[np.argpartition(bound[live], _CELLS_AT_ONCE)[:_CELLS_AT_ONCE]]
         halves, finer = _best_halves(rows_of, cells[live], budget, upper)
         cells = np.concatenate([np.delete(cells, live), halves])
         rows = np.concatenate([np.delete(rows, live, axis=0), finer])
@@ -99,63 +101,63 @@ def _best_halves(
     Often one rate alone decides and the other's level may be anything in a range: halving
     along that one would multiply cells for nothing.
     """
-    width, middle, choices = (cells["high"] - cells["low"]).T, _middles(cells), []
-    for level in range(len(width)):
+    widths, middles, halves_by_level = (cells["high"] - cells["low"]).T, middle_points(cells), []
+    for level in range(len(widths)):
         left, right = cells.copy(), cells.copy()
-        left["high"][:, level] = right["low"][:, level] = middle["low"][:, level]
-        choices.append(np.concatenate([left, right]))
-    rows, full = zip(*map(rows_of, choices), strict=True)
-    lift = np.where(full, np.minimum(np.stack(rows) @ budget, upper), upper)
-    lift = lift[:, : len(cells)] + lift[:, len(cells) :]
-    lift[width <= _RESOLUTION] = -1.0
-    leading = lift >= lift.max(axis=0) * (1.0 - 1e-6)
-    dimension = np.where(leading, width, -1.0).argmax(axis=0)
-    chosen = full & (np.tile(dimension, 2) == np.arange(len(width))[:, None])
-    return np.stack(choices)[chosen], np.stack(rows)[chosen]
+        left["high"][:, level] = right["low"][:, level] = middles["low"][:, level]
+        halves_by_level.append(np.concatenate([left, right]))
+    rows_by_level, is_full = zip(*map(rows_of, halves_by_level), strict=True)
+    bounds_after = np.where(is_full, np.minimum(np.stack(rows_by_level) @ budget, upper), upper)
+    bounds_after = bounds_after[:, : len(cells)] + bounds_after[:, len(cells) :]
+    bounds_after[widths <= _RESOLUTION] = -1.0
+    is_best = bounds_after >= bounds_after.max(axis=0) * (1.0 - 1e-6)
+    best_level = np.where(is_best, widths, -1.0).argmax(axis=0)
+    is_chosen = is_full & (np.tile(best_level, 2) == np.arange(len(widths))[:, None])
+    return np.stack(halves_by_level)[is_chosen], np.stack(rows_by_level)[is_chosen]
 
 
-def _middles(cells: Cover) -> Cover:
+def middle_points(cells: Cover) -> Cover:
     """Return the single levels in the middle."""
     points = cells.copy()
     points["low"] = points["high"] = (cells["low"] + cells["high"]) / 2.0
     return points
 
 
-def _are_points(cells: Cover) -> Flags:
+def are_points(cells: Cover) -> Flags:
     """Return which cells are too small to halve: each counts as one alternative."""
     return np.asarray((cells["high"] - cells["low"] <= _RESOLUTION).all(axis=1))
 
 
-def _best_budget(pool: Array, active: Ints, even: Array) -> tuple[Array, float, Ints]:
+def best_budget(pool: Array, active: Ints, even: Array) -> tuple[Array, float, Ints]:
     """Maximise ``min(pool @ budget)`` over budgets that sum to 1: only a few rows ever matter.
 
     Return the best budget, an upper bound of the value, and the rows that matter, which begin with
     those that did before the pool grew.
     """
     budget, upper = even, np.inf
-    while (value := pool @ budget).min(initial=np.inf) < (1.0 - _SLACK) * upper:
-        low = np.argsort(value)[:_CUTS]
-        active = np.union1d(active, low[value[low] < upper])
-        budget, upper = _best_mixture(pool[active])
+    while (values := pool @ budget).min(initial=np.inf) < (1.0 - _PROGRAM_SLACK) * upper:
+        lowest = np.argsort(values)[:_CUTS_AT_ONCE]
+        active = np.union1d(active, lowest[values[lowest] < upper])
+        budget, upper = solve_program(pool[active])
     return budget, upper, active
 
 
-def _best_mixture(rows: Array) -> tuple[Array, float]:
+def solve_program(rows: Array) -> tuple[Array, float]:
     """Solve the linear program; return the dual's value, a bound however the solver rounds."""
     (count, groups), scale = rows.shape, float(rows.max(axis=1).min())
-    if scale <= _NOTHING * rows.max():
+    if scale <= _NEGLIGIBLE * rows.max():
         return np.full(groups, 1.0 / groups), 0.0
-    answer = linprog(
+    solution = linprog(
         np.append(np.zeros(groups), -1.0),
         A_ub=np.column_stack([-rows / scale, np.ones(count)]),
         b_ub=np.zeros(count),
         A_eq=np.append(np.ones(groups), 0.0)[None, :],
         b_eq=[1.0],
     )
-    if answer.x is None:
-        raise EquipoiseError(f"the linear program behind C* has no solution: {answer.message}")
-    budget = np.maximum(answer.x[:groups], 0.0)
-    mixture = np.maximum(-answer.ineqlin.marginals, 0.0)
+    if solution.x is None:
+        raise EquipoiseError(f"the linear program behind C* has no solution: {solution.message}")
+    budget = np.maximum(solution.x[:groups], 0.0)
+    mixture = np.maximum(-solution.ineqlin.marginals, 0.0)
     return budget / budget.sum(), float((mixture @ rows / mixture.sum()).max())
 
 

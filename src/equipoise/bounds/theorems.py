@@ -45,8 +45,8 @@ class Price(JsonValue):
     def __add__(self, other: Price) -> Price:
         return Price(*map(add, astuple(self), astuple(other)))
 
-    def __rmul__(self, times: float) -> Price:
-        return Price(*(times * x if x else 0.0 for x in astuple(self)))
+    def __rmul__(self, factor: float) -> Price:
+        return Price(*(factor * amount if amount else 0.0 for amount in astuple(self)))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Price:
@@ -54,8 +54,8 @@ class Price(JsonValue):
         return super().from_dict({k: math.inf if v is None else v for k, v in data.items()})
 
     def __str__(self) -> str:
-        asked = f"{self.labels:,.6g} labels and {self.features:,.6g} feature vectors"
-        return f"{self.cost:,.6g} for {asked}"
+        requests = f"{self.labels:,.6g} labels and {self.features:,.6g} feature vectors"
+        return f"{self.cost:,.6g} for {requests}"
 
 
 def expectation(
@@ -118,14 +118,17 @@ def upper_bound(audit: str, world: CellWorld, question: Question, costs: Costs) 
     2.46507e+06 for 2.83747e+06 labels and 0 feature vectors
     19,068.2 for 21,948.9 labels and 1.4022e+07 feature vectors
     """
-    groups, square = len(world.cells), question.epsilon**2
+    groups, epsilon_squared = len(world.cells), question.epsilon**2
     if audit == "exp":
         log_term = -math.log(exp_event_level(question.strictest, groups))
-        wait, features = 440.0 * log_term, lambda q: 3773.0 * log_term / (q * square)
-        return _price(audit, world, question, costs, wait, features)
+        longest_wait, features = (
+            440.0 * log_term,
+            lambda q: 3773.0 * log_term / (q * epsilon_squared),
+        )
+        return _price(audit, world, question, costs, longest_wait, features)
     # 13/12 of the paper's tau: no wait is longer than (1 + epsilon/12) tau/q
-    longest = -624.0 * math.log(tau_event_level(question, groups)) / square
-    return _price(audit, world, question, costs, longest)
+    longest_wait = -624.0 * math.log(tau_event_level(question, groups)) / epsilon_squared
+    return _price(audit, world, question, costs, longest_wait)
 
 
 def family_bound(
@@ -182,7 +185,7 @@ def family_bound(
     return Price(labels=labels, cost=labels * (costs or Costs()).expected(r))
 
 
-def shares_of_outcomes(world: CellWorld) -> Array:
+def outcome_shares(world: CellWorld) -> Array:
     """Return ``q_{y,a} = P[Y=y, A=a]``, a row per outcome y = 0, 1 and a column per group."""
     joint = world.joint
     return np.stack([joint[:, 1] + joint[:, 3], joint[:, 0] + joint[:, 2]])
@@ -205,29 +208,42 @@ def _price(
     if audit not in ("baseline", "rs", "exp"):
         raise UnknownName("audit", audit, ("baseline", "rs", "exp"))
     outcomes = outcomes_to_estimate(question, by_features=audit == "exp")
-    q, prices = shares_of_outcomes(world), per_arrival(world, costs)
-    waited = q if audit == "exp" else q[list(outcomes)]
+    q, prices = outcome_shares(world), price_per_arrival(world, costs)
+    shares_waited_for = q if audit == "exp" else q[list(outcomes)]
     if audit == "baseline":
-        return arrivals_in_turn(waited.ravel().tolist(), tau) * sum(prices, Price())
+        return arrivals_in_turn(shares_waited_for.ravel().tolist(), tau) * sum(prices, Price())
     total = Price()
-    for a, (group, price) in enumerate(zip(world.groups, prices, strict=True)):
-        total += arrivals_in_turn(waited[:, a].tolist(), tau) * price
+    for group_index, (group, price) in enumerate(zip(world.groups, prices, strict=True)):
+        total += arrivals_in_turn(shares_waited_for[:, group_index].tolist(), tau) * price
         if audit == "exp":
-            share, smaller = float(q[:, a].sum()), float(q[:, a].min())
-            needed = features(smaller / share) if smaller > 0.0 else math.inf
-            denied = price.labels / share
-            total += needed * Price(features=denied, cost=denied * costs.of(group).feature)
+            group_share, rarer_share = (
+                float(q[:, group_index].sum()),
+                float(q[:, group_index].min()),
+            )
+            people_needed = features(rarer_share / group_share) if rarer_share > 0.0 else math.inf
+            denied_share = price.labels / group_share
+            total += people_needed * Price(
+                features=denied_share, cost=denied_share * costs.of(group).feature
+            )
     return total
 
 
-def per_arrival(world: CellWorld, costs: Costs) -> list[Price]:
+def price_per_arrival(world: CellWorld, costs: Costs) -> list[Price]:
     """Return, per group a, the mean price of labelling one arriving person: ``P[A=a, ...]`` terms.
 
     An arrival is of group a and denied with probability ``P[f=0, A=a]``; labelling it costs
     ``c_feat``, and ``c_lab`` more with probability ``P[f=0, Y=0, A=a]``.
     """
     prices = []
-    for group, (_, _, good, bad) in zip(world.groups, world.joint.tolist(), strict=True):
-        own = costs.of(group)
-        prices.append(Price(labels=good + bad, cost=own.feature * (good + bad) + own.label * bad))
+    for group, (_, _, denied_good, denied_bad) in zip(
+        world.groups, world.joint.tolist(), strict=True
+    ):
+        group_costs = costs.of(group)
+        prices.append(
+            Price(
+                labels=denied_good + denied_bad,
+                cost=group_costs.feature * (denied_good + denied_bad)
+                + group_costs.label * denied_bad,
+            )
+        )
     return prices

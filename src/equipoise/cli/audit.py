@@ -230,13 +230,13 @@ def random_accepts(
 def _changed(live: LiveAudit, kind: str, why: str, **own: Any) -> Answer:
     """Change the audit; say what was taken in, and what became of the verdict."""
     from equipoise.ledger.commands import COMMANDS
-    from equipoise.report.event_log import about
+    from equipoise.report.event_log import describe_event
 
     make: Callable[..., Command] = COMMANDS[f"set_{kind}"]
     before, reply = live.finding, live.do(make(**own, why=why))
     answer = replied(reply)
     if reply.state == kind.upper() and not reply.repeated:
-        taken = "; ".join(about(kind, own, live.settings))
+        taken = "; ".join(describe_event(kind, own, live.settings))
         answer = Answer(reply, f"{kind.replace('_', ' ')}: {taken}")
     return and_verdict(live, answer, before)
 
@@ -290,14 +290,14 @@ def upgrade(live: LiveAudit, why: str = WHY) -> Answer:
 @command(live=live_audit, fail_on=failing)
 def status(live: LiveAudit, fail_on: frozenset[Verdict]) -> Answer:
     """Show people, money, evidence, drift and the expected cost as of now."""
-    from equipoise.report.content import forecast_of
-    from equipoise.report.sentences import expected
+    from equipoise.report.content import forecast_similar_audit
+    from equipoise.report.sentences import describe_expected_cost
 
     now = live.status()
-    forecast = forecast_of(live, now)
+    forecast = forecast_similar_audit(live, now)
     return Answer(
         {**now.to_dict(), "forecast": forecast},
-        str(now) + (f"\n  forecast    {expected(forecast, now)}" if forecast else ""),
+        str(now) + (f"\n  forecast    {describe_expected_cost(forecast, now)}" if forecast else ""),
         stop_on(fail_on, *([now.finding.verdict] if now.finding else [])),
     )
 

@@ -46,11 +46,11 @@ def plan(
     """
     history = read()
     from equipoise.planning import plan as make_plan
-    from equipoise.planning.trial_runs import say_how_long
+    from equipoise.planning.trial_runs import estimate_trial_time
 
     rates = denied_rates(denied_rate)
     if trial_runs > 0:
-        typer.echo(say_how_long(history, question, costs, trial_runs, rates), err=True)
+        typer.echo(estimate_trial_time(history, question, costs, trial_runs, rates), err=True)
     with bar("trial runs") as progress:
         made = make_plan(
             history,

@@ -23,31 +23,35 @@ from equipoise.history.past import Past
 from equipoise.planning.scenarios import Scenario
 from equipoise.question import Costs, Question, Verdict
 
-DECIDED = (Verdict.FAIR, Verdict.UNFAIR)
-LEVELS = (0.1, 0.5, 0.9)  # quantiles of the cost that a forecast states
+DECIDED_VERDICTS = (Verdict.FAIR, Verdict.UNFAIR)
+COST_QUANTILES = (0.1, 0.5, 0.9)  # quantiles of the cost that a forecast states
 
 
-class Constants(NamedTuple):
+class ForecastConstants(NamedTuple):
     """What ``python -m study forecast`` fits: the constants of :func:`median_of`, and the spread.
 
     A spread has the 10% and 90% quantiles of the cost as multiples of the median: first where the
     wrong answer is an epsilon or more away, then where it is nearer.
     """
 
-    scale: Mapping[Verdict, float] = {Verdict.FAIR: 0.74, Verdict.UNFAIR: 0.84}
-    pilot: float = 0.72
-    near: float = 0.36
-    grey: float = 0.15
+    work_scale: Mapping[Verdict, float] = {Verdict.FAIR: 0.74, Verdict.UNFAIR: 0.84}
+    pilot_scale: float = 0.72
+    distance_power: float = 0.36
+    grey_zone_rate: float = 0.15
     spread: Mapping[Verdict, tuple[tuple[float, float], tuple[float, float]]] = {
         Verdict.FAIR: ((0.52, 1.8), (0.39, 2.29)),
         Verdict.UNFAIR: ((0.42, 1.95), (0.46, 1.82)),
     }
 
 
-FITTED = Constants()
-NEAREST = 0.1  # epsilons; what is nearer to the wrong answer costs no less
-ENOUGH = 2.0  # past rows are enough if the work is at most this many times an unlimited past's
-SCALES = [1.5**k for k in range(1, 35)]  # how many times the past rows are tried: to a million
+FITTED_CONSTANTS = ForecastConstants()
+LEAST_DISTANCE = 0.1  # epsilons; what is nearer to the wrong answer costs no less
+ACCEPTABLE_WORK_FACTOR = (
+    2.0  # past rows are enough if the work is at most this many times an unlimited past's
+)
+PAST_FACTORS = [
+    1.5**k for k in range(1, 35)
+]  # how many times the past rows are tried: to a million
 
 
 @dataclass(frozen=True)
@@ -107,33 +111,37 @@ class Forecast(JsonValue):
         """The share of the trial runs that ended with a verdict; None without trial runs."""
         if self.verdicts is None:
             return None
-        return sum(self.verdicts.get(v.value, 0.0) for v in DECIDED)
+        return sum(self.verdicts.get(v.value, 0.0) for v in DECIDED_VERDICTS)
 
     @property
     def missing(self) -> str:
         """What is missing for a verdict; nothing where most audits reach one."""
         if self.is_decidable:
             return ""
-        return f"cannot be decided with this past; {rows_wanted([self])}"
+        return f"cannot be decided with this past; {describe_rows_needed([self])}"
 
-    def in_all(self, spent: float) -> tuple[float, ...]:
+    def range_in_all(self, spent: float) -> tuple[float, ...]:
         """Return what an audit that has spent so much comes to: low, expected, high.
 
         Never less than what is spent; nothing where this past cannot decide.
         """
-        return tuple(max(c or 0.0, spent) for c in self.cost.values() if self.is_decidable)
+        return tuple(
+            max(quantile or 0.0, spent) for quantile in self.cost.values() if self.is_decidable
+        )
 
     def __str__(self) -> str:
-        words = self.missing
+        outcome = self.missing
         if self.is_decidable:
-            shown = [
-                f"{float(q):.0%} " + ("cannot be reached" if cost is None else f"{cost:,.4g}")
-                for q, cost in self.cost.items()
+            costs = [
+                f"{float(level):.0%} " + ("cannot be reached" if cost is None else f"{cost:,.4g}")
+                for level, cost in self.cost.items()
             ]
-            words = f"{self.scenario.expect}; cost {', '.join(shown)}"
-            words += f"; about {self.people:,.0f} people must arrive"
-        ended = "" if self.decides is None else f"; {self.decides:.0%} of trial runs decided"
-        return f"if {self.scenario.name}: {words}{ended}"
+            outcome = f"{self.scenario.expect}; cost {', '.join(costs)}"
+            outcome += f"; about {self.people:,.0f} people must arrive"
+        decided_share = (
+            "" if self.decides is None else f"; {self.decides:.0%} of trial runs decided"
+        )
+        return f"if {self.scenario.name}: {outcome}{decided_share}"
 
 
 def forecast(
@@ -156,48 +164,67 @@ def forecast(
     False
     """
     maker = Forecaster(history, question, costs)
-    return tuple(maker.of(case) for case in cases)
+    return tuple(maker.forecast_case(case) for case in cases)
 
 
-def rows_wanted(undecided: Sequence[Forecast]) -> str:
+def describe_rows_needed(undecided: Sequence[Forecast]) -> str:
     """Say about how many past rows would decide cases, or why they are not decided."""
-    known = [seen.rows for seen in undecided if seen.rows is not None]
-    if not known and any(seen.trial_runs for seen in undecided):
+    row_counts = [
+        case_forecast.rows for case_forecast in undecided if case_forecast.rows is not None
+    ]
+    if not row_counts and any(case_forecast.trial_runs for case_forecast in undecided):
         return "most trial runs ended without a verdict, or were broken off"
-    if not known:
+    if not row_counts:
         return "the outcomes of too many approved people are unknown"
-    least, most = (f"{float(f'{n:.2g}'):,.0f}" for n in (min(known), max(known)))
-    many = most if max(known) < 1.05 * min(known) else f"{least} to {most}"
-    return f"about {many} past rows like these would do"
+    smallest, largest = (
+        f"{float(f'{rows:.2g}'):,.0f}" for rows in (min(row_counts), max(row_counts))
+    )
+    rows_range = largest if max(row_counts) < 1.05 * min(row_counts) else f"{smallest} to {largest}"
+    return f"about {rows_range} past rows like these would do"
 
 
-def arrivals(cells: Cells, labels: Mapping[str, float]) -> float:
+def arrivals_needed(cells: Cells, labels: Mapping[str, float]) -> float:
     """Return how many people have to arrive for so many labels of every group."""
-    shares = {group: c.denied / cells.total for group, c in cells.items()}
-    return max((n / shares[group] for group, n in labels.items() if shares[group]), default=0.0)
+    denied_shares = {group: counts.denied / cells.total for group, counts in cells.items()}
+    return max(
+        (
+            label_count / denied_shares[group]
+            for group, label_count in labels.items()
+            if denied_shares[group]
+        ),
+        default=0.0,
+    )
 
 
-class Parts(NamedTuple):
+class ForecastParts(NamedTuple):
     """What the forecast of a case is made of."""
 
     verdict: Verdict  # the one that takes less work
     work: float  # what it costs if every label tells what it tells on average
-    other: float  # what the other verdict costs then
-    pilot: float  # what the labels cost with which every audit begins
-    far: float  # epsilons between gap and wrong answer, fewer where a finite past costs precision
+    other_work: float  # what the other verdict costs then
+    pilot_cost: float  # what the labels cost with which every audit begins
+    distance: (
+        float  # epsilons between gap and wrong answer, fewer where a finite past costs precision
+    )
     labels: Array  # of each group, behind the work
 
 
-def median_of(parts: Parts, by: Constants = FITTED) -> float:
+def median_cost(parts: ForecastParts, constants: ForecastConstants = FITTED_CONSTANTS) -> float:
     """Return what half of the audits cost at most.
 
     ``(scale work + pilot's share) far^near exp(-grey work/other)``, far being at most 1: luck ends
     audits near the boundary sooner, and the other verdict those in the grey zone.
     """
-    whole = by.scale[parts.verdict] * parts.work + by.pilot * parts.pilot
-    near = min(max(parts.far, NEAREST), 1.0) ** by.near
-    grey = np.exp(-by.grey * parts.work / parts.other) if parts.other > 0.0 else 1.0
-    return float(whole * near * grey)
+    base_cost = (
+        constants.work_scale[parts.verdict] * parts.work + constants.pilot_scale * parts.pilot_cost
+    )
+    distance_factor = min(max(parts.distance, LEAST_DISTANCE), 1.0) ** constants.distance_power
+    grey_zone_factor = (
+        np.exp(-constants.grey_zone_rate * parts.work / parts.other_work)
+        if parts.other_work > 0.0
+        else 1.0
+    )
+    return float(base_cost * distance_factor * grey_zone_factor)
 
 
 class Forecaster:
@@ -205,62 +232,96 @@ class Forecaster:
 
     def __init__(self, history: Past, question: Question, costs: Costs) -> None:
         self._cells, self._question = history.cells, question
-        self._work_on = cache(lambda past: LabelWork(past, question, costs))
-        self._now = self._work_on(Past(history.cells, history.exact))
+        self._label_work = cache(lambda past: LabelWork(past, question, costs))
+        self._work_now = self._label_work(Past(history.cells, history.exact))
         # Of an unlimited past what is unknown stays unknown.
-        self._unlimited = self._work_on(Past(history.cells, exact=True))
+        self._work_unlimited = self._label_work(Past(history.cells, exact=True))
 
-    def of(self, case: Scenario) -> Forecast:
+    def forecast_case(self, case: Scenario) -> Forecast:
         """Return the forecast of a case."""
-        cells, parts = self._cells, self.parts(case)
+        cells, parts = self._cells, self.split_case(case)
         if not np.isfinite(parts.work):
-            none = dict.fromkeys((f"{level:g}" for level in LEVELS), None)
-            return Forecast(case, none, dict.fromkeys(cells, 0.0), 0.0, self._rows(case))
-        median = median_of(parts)
-        low, high = FITTED.spread[parts.verdict][parts.far < 1.0]
-        spread = zip(LEVELS, (low, 1.0, high), strict=True)
-        each = parts.labels * median / max(parts.work, 1e-9)
-        each = np.maximum(each, PILOT_LABELS * self._now.reachable)
-        labels = dict(zip(self._now.groups, each.tolist(), strict=True))
+            no_cost = dict.fromkeys((f"{quantile:g}" for quantile in COST_QUANTILES), None)
+            return Forecast(case, no_cost, dict.fromkeys(cells, 0.0), 0.0, self._rows_needed(case))
+        median = median_cost(parts)
+        low, high = FITTED_CONSTANTS.spread[parts.verdict][parts.distance < 1.0]
+        factors = zip(COST_QUANTILES, (low, 1.0, high), strict=True)
+        labels_by_group = parts.labels * median / max(parts.work, 1e-9)
+        labels_by_group = np.maximum(labels_by_group, PILOT_LABELS * self._work_now.reachable)
+        labels = dict(zip(self._work_now.groups, labels_by_group.tolist(), strict=True))
         return Forecast(
             scenario=case,
-            cost={f"{level:g}": share * median for level, share in spread},
+            cost={f"{quantile:g}": factor * median for quantile, factor in factors},
             labels=labels,
-            people=arrivals(cells, labels),
+            people=arrivals_needed(cells, labels),
         )
 
-    def parts(self, case: Scenario) -> Parts:
+    def split_case(self, case: Scenario) -> ForecastParts:
         """Return what the forecast of a case is made of."""
-        work = {verdict: self._now.for_verdict(verdict, case.r) for verdict in DECIDED}
-        verdict, other = sorted(work, key=lambda v: work[v].cost)
-        own, question = work[verdict], self._question
-        fair = verdict is Verdict.FAIR
-        far = question.threshold - case.gap if fair else case.gap - question.gamma
-        far = max(far / question.epsilon, 0.0)
-        if 0.0 < own.cost < np.inf:
-            far *= min(self._unlimited.for_verdict(verdict, case.r).cost / own.cost, 1.0) ** 0.5
-        pilot = self._now.pilot_cost(case.r)
-        return Parts(verdict, own.cost, work[other].cost, pilot, far, own.labels)
-
-    def _rows(self, case: Scenario) -> float | None:
-        """Return how many past rows like these would be enough; None if no number is."""
-        least = {verdict: self._unlimited.for_verdict(verdict, case.r).cost for verdict in DECIDED}
-        if not np.isfinite(min(least.values())):
-            return None
-        most = ENOUGH * max(min(least.values()), self._now.pilot_cost(case.r))
-        within = [verdict for verdict in DECIDED if least[verdict] <= most]
-
-        def enough(scale: float) -> bool:
-            more = {
-                group: GroupCells(
-                    **{name: scale * count for name, count in c.counts.items()},
-                    cohorts=tuple((scale * a, scale * b, scale * n) for a, b, n in c.cohorts),
-                    random_accepts=c.random_accepts,
+        work_by_verdict = {
+            verdict: self._work_now.for_verdict(verdict, case.r) for verdict in DECIDED_VERDICTS
+        }
+        verdict, other_verdict = sorted(
+            work_by_verdict, key=lambda candidate: work_by_verdict[candidate].cost
+        )
+        verdict_work, question = work_by_verdict[verdict], self._question
+        is_fair = verdict is Verdict.FAIR
+        distance = question.threshold - case.gap if is_fair else case.gap - question.gamma
+        distance = max(distance / question.epsilon, 0.0)
+        if 0.0 < verdict_work.cost < np.inf:
+            distance *= (
+                min(
+                    self._work_unlimited.for_verdict(verdict, case.r).cost / verdict_work.cost,
+                    1.0,
                 )
-                for group, c in self._cells.items()
-            }
-            work = self._work_on(Past(Cells(more)))
-            return any(work.for_verdict(verdict, case.r).cost <= most for verdict in within)
+                ** 0.5
+            )
+        pilot_cost = self._work_now.pilot_cost(case.r)
+        return ForecastParts(
+            verdict,
+            verdict_work.cost,
+            work_by_verdict[other_verdict].cost,
+            pilot_cost,
+            distance,
+            verdict_work.labels,
+        )
 
-        at = bisect_left(SCALES, True, key=enough)
-        return self._cells.total * SCALES[at] if at < len(SCALES) else None
+    def _rows_needed(self, case: Scenario) -> float | None:
+        """Return how many past rows like these would be enough; None if no number is."""
+        least_work = {
+            verdict: self._work_unlimited.for_verdict(verdict, case.r).cost
+            for verdict in DECIDED_VERDICTS
+        }
+        if not np.isfinite(min(least_work.values())):
+            return None
+        acceptable_work = ACCEPTABLE_WORK_FACTOR * max(
+            min(least_work.values()), self._work_now.pilot_cost(case.r)
+        )
+        reachable_verdicts = [
+            verdict for verdict in DECIDED_VERDICTS if least_work[verdict] <= acceptable_work
+        ]
+
+        def is_enough(factor: float) -> bool:
+            more_rows = {
+                group: GroupCells(
+                    **{name: factor * count for name, count in counts.counts.items()},
+                    cohorts=tuple(
+                        (factor * good, factor * bad, factor * unknown)
+                        for good, bad, unknown in counts.cohorts
+                    ),
+                    random_accepts=counts.random_accepts,
+                )
+                for group, counts in self._cells.items()
+            }
+            work = self._label_work(Past(Cells(more_rows)))
+            return any(
+                work.for_verdict(verdict, case.r).cost <= acceptable_work
+                for verdict in reachable_verdicts
+            )
+
+        first_enough = bisect_left(PAST_FACTORS, True, key=is_enough)
+        return (
+            self._cells.total * PAST_FACTORS[first_enough]
+            if first_enough < len(PAST_FACTORS)
+            else None
+        )

@@ -23,8 +23,8 @@ from equipoise.free_check import Check, check
 from equipoise.history.history import as_past
 from equipoise.history.past import Past
 from equipoise.metrics import METRICS
-from equipoise.planning.forecasts import Forecast, forecast, rows_wanted
-from equipoise.planning.scenarios import ACCEPTED, as_often, scenarios, usual_case
+from equipoise.planning.forecasts import Forecast, describe_rows_needed, forecast
+from equipoise.planning.scenarios import ACCEPTED, denied_rates_by_ratio, pick_usual_case, scenarios
 from equipoise.planning.trial_runs import run_trials
 from equipoise.question import Costs, Question, Verdict, as_question, require_asked
 from equipoise.worlds.world import CellWorld
@@ -111,40 +111,44 @@ class Plan(JsonValue, Shown):
     def __str__(self) -> str:
         lines = [*self._lines(), *map(str, self.cases)]
         for other in self.others:
-            why = "" if other.possible else f"; cannot run: {'; '.join(other.missing)}"
-            lines.append(f"{other.audit}: {other.price}{why}")
+            obstacle = "" if other.possible else f"; cannot run: {'; '.join(other.missing)}"
+            lines.append(f"{other.audit}: {other.price}{obstacle}")
         return "\n".join([*lines, *(f"note: {line}" for line in self.notes)])
 
     def _rows(self) -> Sequence[Row]:
         """Return a row per case, or per audit where the past decides."""
         if not self.cases:
             return [
-                {"audit": o.audit, "cost": o.price.cost, "labels": o.price.labels,
-                 "can_run": o.possible}
-                for o in self.others
+                {"audit": other.audit, "cost": other.price.cost, "labels": other.price.labels,
+                 "can_run": other.possible}
+                for other in self.others
             ]  # fmt: skip
         return [
             {
-                "case": seen.scenario.name,
-                "expect": seen.scenario.expect,
-                **{f"cost_{float(q):.0%}": cost for q, cost in seen.cost.items()},
-                "decides": seen.decides,
-                "labels": sum(seen.labels.values()),
-                "people": seen.people,
-                "rows": seen.rows,
+                "case": case.scenario.name,
+                "expect": case.scenario.expect,
+                **{f"cost_{float(quantile):.0%}": cost for quantile, cost in case.cost.items()},
+                "decides": case.decides,
+                "labels": sum(case.labels.values()),
+                "people": case.people,
+                "rows": case.rows,
             }
-            for seen in self.cases
+            for case in self.cases
         ]
 
     def _draw(self, ax: Axes) -> None:
         from equipoise.display import draw_ranges, wrapped
 
-        known = [cost for seen in self.cases for cost in seen.cost.values() if cost]
-        most = 3.0 * max(known, default=1.0)  # where a cost that cannot be reached is drawn
+        reached_costs = [cost for case in self.cases for cost in case.cost.values() if cost]
+        unreachable_cost = 3.0 * max(
+            reached_costs, default=1.0
+        )  # where a cost that cannot be reached is drawn
         rows = []
-        for seen in self.cases:
-            low, middle, high = (most if c is None else max(c, 0.5) for c in seen.cost.values())
-            rows.append((f"{seen.scenario.name}\n{seen.scenario.expect}", low, middle, high))
+        for case in self.cases:
+            low, middle, high = (
+                unreachable_cost if cost is None else max(cost, 0.5) for cost in case.cost.values()
+            )
+            rows.append((f"{case.scenario.name}\n{case.scenario.expect}", low, middle, high))
         draw_ranges(ax, rows)
         if rows:
             ax.set_xscale("log")
@@ -206,10 +210,13 @@ def plan(
     require_whole("trial_runs", trial_runs, least=0)
     free = check(history, question)
     cases: tuple[Forecast, ...] = ()
-    usual = as_often(history.cells)
+    usual_rates = denied_rates_by_ratio(history.cells)
     if free.verdict is Verdict.INCONCLUSIVE and not METRICS[question.metric].is_free:
-        wanted = scenarios(history.cells, question, denied_rate)
-        cases, usual = forecast(history, question, costs, wanted), dict(usual_case(wanted).r)
+        scenarios_of_plan = scenarios(history.cells, question, denied_rate)
+        cases, usual_rates = (
+            forecast(history, question, costs, scenarios_of_plan),
+            dict(pick_usual_case(scenarios_of_plan).r),
+        )
         if trial_runs:
             audit = AdaptiveAudit(Past(history.cells, history.exact), question, costs)
             cases = run_trials(audit, cases, trial_runs, n_jobs, progress)
@@ -219,14 +226,16 @@ def plan(
         "gamma = 0 calls fair only what is exactly equal; a small tolerance is usually meant, and "
         "cheaper to decide": question.gamma == 0.0,
     }
-    by_accepts = [one for one in cases if one.scenario.name == ACCEPTED and one.is_decidable]
-    recommended, advice = _advise(free, by_accepts or cases)
+    shown_cases = [case for case in cases if case.scenario.name == ACCEPTED and case.is_decidable]
+    recommended, advice = _advise(free, shown_cases or cases)
     return Plan(
         question=question,
         costs=costs,
         free=free,
         cases=cases,
-        others=() if history.cells.unknown else _others(history, question, costs, usual),
+        others=()
+        if history.cells.unknown
+        else _price_other_audits(history, question, costs, usual_rates),
         recommended=recommended,
         advice=advice,
         notes=tuple(note for note, holds in notes.items() if holds),
@@ -238,28 +247,31 @@ def _advise(free: Check, cases: Sequence[Forecast]) -> tuple[str | None, str]:
         return "check", f"nothing to pay: the past data decide ({free.verdict})"
     if not cases:
         return None, "more past rows: no label can say anything about this metric"
-    medians = [seen.median for seen in cases if seen.median is not None]
-    undecided = [seen for seen in cases if not seen.is_decidable]
+    medians = [case.median for case in cases if case.median is not None]
+    undecided = [case for case in cases if not case.is_decidable]
     if not medians:
-        return None, f"no number of labels decides with this past; {rows_wanted(undecided)}"
-    where, then = "in the cheapest case below", "in the most expensive"
-    if len(cases) == 1:
-        where, then = f"if {cases[0].scenario.name}", "then"
-    words = f"run the adaptive audit; it costs about {min(medians):,.4g} {where}"
-    most = max(math.inf if seen.cost["0.9"] is None else seen.cost["0.9"] for seen in cases)
-    if undecided:
-        words += (
-            f"; {len(undecided)} of {len(cases)} cases cannot be decided with this past: "
-            f"{rows_wanted(undecided)}"
+        return (
+            None,
+            f"no number of labels decides with this past; {describe_rows_needed(undecided)}",
         )
-    elif most == math.inf:
-        words += f"; {then} more than one audit in ten ends without a verdict"
+    which_case, in_that_case = "in the cheapest case below", "in the most expensive"
+    if len(cases) == 1:
+        which_case, in_that_case = f"if {cases[0].scenario.name}", "then"
+    advice = f"run the adaptive audit; it costs about {min(medians):,.4g} {which_case}"
+    largest_cost = max(math.inf if case.cost["0.9"] is None else case.cost["0.9"] for case in cases)
+    if undecided:
+        advice += (
+            f"; {len(undecided)} of {len(cases)} cases cannot be decided with this past: "
+            f"{describe_rows_needed(undecided)}"
+        )
+    elif largest_cost == math.inf:
+        advice += f"; {in_that_case} more than one audit in ten ends without a verdict"
     else:
-        words += f", and at most {most:,.4g} nine times in ten {then}"
-    return AdaptiveAudit.name, words
+        advice += f", and at most {largest_cost:,.4g} nine times in ten {in_that_case}"
+    return AdaptiveAudit.name, advice
 
 
-def paper_prices(
+def price_paper_audits(
     cells: Cells, question: Question, costs: Costs, r: Mapping[str, float]
 ) -> dict[str, Price]:
     """Return what those of the paper's audits that answer a question cost on average, given r.
@@ -274,11 +286,11 @@ def paper_prices(
     return {name: expectation(name, world, question, costs) for name in names}
 
 
-def _others(
+def _price_other_audits(
     history: Past, question: Question, costs: Costs, r: Mapping[str, float]
 ) -> tuple[OtherAudit, ...]:
-    groups, found = history.cells.groups, []
-    for name, price in paper_prices(history.cells, question, costs, r).items():
+    groups, audits = history.cells.groups, []
+    for name, price in price_paper_audits(history.cells, question, costs, r).items():
         missing: tuple[str, ...] = ()
         if name != "exp":
             goals = [(y, group) for y in outcomes_to_estimate(question) for group in groups]
@@ -287,5 +299,5 @@ def _others(
             )
         elif history.model is None:
             missing = ("features of past people: give the history a model (mixture.PastFeatures)",)
-        found.append(OtherAudit(name, price, missing))
-    return tuple(sorted(found, key=lambda one: (not one.possible, one.price.cost)))
+        audits.append(OtherAudit(name, price, missing))
+    return tuple(sorted(audits, key=lambda audit: (not audit.possible, audit.price.cost)))

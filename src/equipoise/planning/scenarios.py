@@ -21,7 +21,9 @@ from equipoise.question import Question
 from equipoise.rates import Curve
 
 RATIOS = (0.1, 0.2, 0.4, 0.6, 0.8)
-USUAL = 0.4  # the ratio of the usual case: single numbers are for it, and searches start there
+USUAL_RATIO = (
+    0.4  # the ratio of the usual case: single numbers are for it, and searches start there
+)
 ACCEPTED = "the denied succeed as often as those accepted at random"
 PRIOR = 10  # labels that the usual case counts as, where some were seen
 BESIDE = 0.02  # epsilons between the grey zone and a gap just beside it
@@ -60,7 +62,7 @@ class Scenario(JsonValue):
         return words.replace("the gap is", "gap")
 
 
-def as_often(cells: Cells, ratio: float = USUAL) -> dict[str, float]:
+def denied_rates_by_ratio(cells: Cells, ratio: float = USUAL_RATIO) -> dict[str, float]:
     """Return each group's r if the denied succeed ``ratio`` times as often as the approved.
 
     Where nobody is approved, half of the approved are taken to succeed.
@@ -68,7 +70,7 @@ def as_often(cells: Cells, ratio: float = USUAL) -> dict[str, float]:
     Examples
     --------
     >>> from equipoise.cells import GroupCells
-    >>> as_often(Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(0, 0, 5)}), 0.5)
+    >>> denied_rates_by_ratio(Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(0, 0, 5)}), 0.5)
     {'A': 0.375, 'B': 0.25}
     """
     return {
@@ -77,7 +79,7 @@ def as_often(cells: Cells, ratio: float = USUAL) -> dict[str, float]:
     }
 
 
-def as_seen(cells: Cells, seen: Mapping[str, Sequence[float]]) -> dict[str, float]:
+def denied_rates_by_outcomes(cells: Cells, seen: Mapping[str, Sequence[float]]) -> dict[str, float]:
     """Return each group's r by the good and bad outcomes that were seen of its denied.
 
     The usual case counts as ten more outcomes, since a few say little.
@@ -86,19 +88,19 @@ def as_seen(cells: Cells, seen: Mapping[str, Sequence[float]]) -> dict[str, floa
     --------
     >>> from equipoise.cells import GroupCells
     >>> cells = Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(30, 10, 60)})
-    >>> as_seen(cells, {"A": (1, 0), "B": (500, 490)})
+    >>> denied_rates_by_outcomes(cells, {"A": (1, 0), "B": (500, 490)})
     {'A': 0.36363636363636365, 'B': 0.503}
     """
     found = {}
-    for group, usual in as_often(cells).items():
+    for group, usual in denied_rates_by_ratio(cells).items():
         good, bad = seen.get(group, (0.0, 0.0))
         found[group] = (good + PRIOR * usual) / (good + bad + PRIOR)
     return found
 
 
-def usual_case(cases: tuple[Scenario, ...]) -> Scenario:
+def pick_usual_case(cases: tuple[Scenario, ...]) -> Scenario:
     """Return the case that single numbers are quoted for."""
-    likely = (case for case in cases if case.name == ACCEPTED or f"{USUAL:.0%}" in case.name)
+    likely = (case for case in cases if case.name == ACCEPTED or f"{USUAL_RATIO:.0%}" in case.name)
     return next(likely, cases[0])
 
 
@@ -144,15 +146,17 @@ def scenarios(
         return np.asarray(compare.gap(np.stack([rate.value(r) for rate in curves], -2)).max(-1))
 
     def succeed(ratio: float) -> Array:
-        return np.array([known.get(group, r) for group, r in as_often(cells, ratio).items()])
+        return np.array(
+            [known.get(group, r) for group, r in denied_rates_by_ratio(cells, ratio).items()]
+        )
 
     if known.keys() == cells.keys():
-        found = {"the denied succeed as you say": succeed(USUAL)}
+        found = {"the denied succeed as you say": succeed(USUAL_RATIO)}
     else:
         accepts = {group: c.random_accepts[:2] for group, c in cells.items() if c.random_accepts}
         found = {}
         if not known and any(map(sum, accepts.values())):
-            found[ACCEPTED] = np.array([*as_seen(cells, accepts).values()])
+            found[ACCEPTED] = np.array([*denied_rates_by_outcomes(cells, accepts).values()])
         found |= {
             f"the denied succeed {ratio:.0%} as often as the approved": succeed(ratio)
             for ratio in RATIOS
@@ -161,7 +165,7 @@ def scenarios(
         step = BESIDE * question.epsilon
         beside = {"below": max(question.gamma - step, 0.0), "above": question.threshold + step}
         for side, target in beside.items():
-            if (r := _reach(gaps, succeed(USUAL), free, target)) is not None:
+            if (r := _reach(gaps, succeed(USUAL_RATIO), free, target)) is not None:
                 found[f"the gap is just {side} the grey zone"] = r
     cases = []
     for name, r in found.items():

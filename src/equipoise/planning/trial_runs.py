@@ -20,16 +20,18 @@ import numpy as np
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.display import Progress, silent
 from equipoise.history.past import Past
-from equipoise.planning.forecasts import DECIDED, LEVELS, Forecast, arrivals
-from equipoise.planning.scenarios import Scenario, scenarios, usual_case
+from equipoise.planning.forecasts import COST_QUANTILES, DECIDED_VERDICTS, Forecast, arrivals_needed
+from equipoise.planning.scenarios import Scenario, pick_usual_case, scenarios
 from equipoise.question import Costs, Question
-from equipoise.simulation.drive import Denied, run_in_blocks
+from equipoise.simulation.drive import DeniedPeople, run_in_blocks
 
 if TYPE_CHECKING:
     pass
 
-CAP = 20_000  # labels after which a trial run is broken off
-FEW = 4  # first runs of a case; if none of them ends with a verdict the case is not tried further
+MAX_TRIAL_LABELS = 20_000  # labels after which a trial run is broken off
+FIRST_RUNS = (
+    4  # first runs of a case; if none of them ends with a verdict the case is not tried further
+)
 
 
 class Trial(NamedTuple):
@@ -69,20 +71,27 @@ def run_trials(
     if audit.finding is not None:
         return cases
     seeds = np.random.SeedSequence(0).spawn(trial_runs)
-    found: list[list[Trial]] = [[] for _ in cases]
-    for some in (seeds[:FEW], seeds[FEW:]):
-        going = [i for i, own in enumerate(found) if not own or min(t.cost for t in own) < math.inf]
-        runs = [(i, np.random.default_rng(seed)) for i in going for seed in some]
-        tasks = (delayed(run_trial)(audit, cases[i].scenario, rng) for i, rng in runs)
-        made = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
-        for (i, _), trial in zip(runs, made, strict=True):
-            found[i].append(trial)
-            progress(sum(map(len, found)) / (len(cases) * trial_runs))
+    trials_by_case: list[list[Trial]] = [[] for _ in cases]
+    for seed_block in (seeds[:FIRST_RUNS], seeds[FIRST_RUNS:]):
+        open_cases = [
+            index
+            for index, case_trials in enumerate(trials_by_case)
+            if not case_trials or min(trial.cost for trial in case_trials) < math.inf
+        ]
+        runs = [(index, np.random.default_rng(seed)) for index in open_cases for seed in seed_block]
+        tasks = (delayed(run_trial)(audit, cases[index].scenario, rng) for index, rng in runs)
+        finished = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+        for (index, _), trial in zip(runs, finished, strict=True):
+            trials_by_case[index].append(trial)
+            progress(sum(map(len, trials_by_case)) / (len(cases) * trial_runs))
     progress(1.0)
-    return tuple(_summary(audit, case, trials) for case, trials in zip(cases, found, strict=True))
+    return tuple(
+        _summarize_trials(audit, case, trials)
+        for case, trials in zip(cases, trials_by_case, strict=True)
+    )
 
 
-def say_how_long(
+def estimate_trial_time(
     history: Past,
     question: Question,
     costs: Costs,
@@ -95,46 +104,56 @@ def say_how_long(
         return "no trial runs: the past data decide, or no label can"
     cases = scenarios(history.cells, question, denied_rate)
     start = perf_counter()
-    run_trial(audit, usual_case(cases), np.random.default_rng(0))
+    run_trial(audit, pick_usual_case(cases), np.random.default_rng(0))
     seconds = (perf_counter() - start) * trial_runs * len(cases)
     return f"{trial_runs} trial runs of {len(cases)} cases: about {seconds:,.0f} CPU seconds"
 
 
 def run_trial(
-    audit: AdaptiveAudit, case: Scenario, rng: np.random.Generator, most: int = CAP
+    audit: AdaptiveAudit,
+    case: Scenario,
+    rng: np.random.Generator,
+    max_labels: int = MAX_TRIAL_LABELS,
 ) -> Trial:
     """Run a copy of an audit in a case, on at most so many labels."""
-    copy = deepcopy(audit, {id(audit.history): audit.history})
+    trial_audit = deepcopy(audit, {id(audit.history): audit.history})
     r = np.array([case.r[group] for group in audit.groups])
     denied = np.array([audit.cells[group].denied for group in audit.groups], dtype=float)
-    run_in_blocks(copy, Denied(denied, r, []), rng, most)
-    verdict = None if copy.finding is None else copy.finding.verdict
+    run_in_blocks(trial_audit, DeniedPeople(denied, r, []), rng, max_labels)
+    verdict = None if trial_audit.finding is None else trial_audit.finding.verdict
     return Trial(
         verdict="none" if verdict is None else verdict.value,
-        cost=copy.cost if verdict in DECIDED else math.inf,
-        labels=[copy.spending[group].labels for group in audit.cells],
+        cost=trial_audit.cost if verdict in DECIDED_VERDICTS else math.inf,
+        labels=[trial_audit.spending[group].labels for group in audit.cells],
     )
 
 
-def _summary(audit: AdaptiveAudit, first: Forecast, trials: Sequence[Trial]) -> Forecast:
-    names, costs, counts = zip(*trials, strict=True)
-    labels = dict(zip(audit.cells, np.median(counts, axis=0).tolist(), strict=True))
-    quantiles = {level: sorted(costs)[_place(level, len(costs))] for level in LEVELS}
+def _summarize_trials(
+    audit: AdaptiveAudit, forecast: Forecast, trials: Sequence[Trial]
+) -> Forecast:
+    verdicts, costs, label_counts = zip(*trials, strict=True)
+    labels = dict(zip(audit.cells, np.median(label_counts, axis=0).tolist(), strict=True))
+    quantiles = {
+        level: sorted(costs)[_quantile_place(level, len(costs))] for level in COST_QUANTILES
+    }
     return replace(
-        first,
-        cost={f"{q:g}": None if cost == math.inf else cost for q, cost in quantiles.items()},
+        forecast,
+        cost={
+            f"{quantile:g}": None if cost == math.inf else cost
+            for quantile, cost in quantiles.items()
+        },
         labels=labels,
-        people=arrivals(audit.cells, labels),
+        people=arrivals_needed(audit.cells, labels),
         trial_runs=len(trials),
-        verdicts={name: names.count(name) / len(names) for name in sorted(set(names))},
+        verdicts={name: verdicts.count(name) / len(verdicts) for name in sorted(set(verdicts))},
     )
 
 
-def _place(level: float, n: int) -> int:
+def _quantile_place(level: float, count: int) -> int:
     """Return which of n ordered values stands for a quantile of the next one.
 
     Among n + 1 audits every place is equally likely for the next. Rounded outwards, the 10% and the
     90% quantile hold it with probability 0.8 at least, as far as n values reach.
     """
-    place = level * (n + 1)
-    return min(max(math.floor(place) if level < 0.5 else math.ceil(place), 1), n) - 1
+    place = level * (count + 1)
+    return min(max(math.floor(place) if level < 0.5 else math.ceil(place), 1), count) - 1

@@ -20,8 +20,8 @@ from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.settings import Settings
 from equipoise.ledger.state import EvidencePoint
 from equipoise.planning import Forecast, Plan, plan
-from equipoise.planning.make_plan import paper_prices
-from equipoise.planning.scenarios import as_seen
+from equipoise.planning.make_plan import price_paper_audits
+from equipoise.planning.scenarios import denied_rates_by_outcomes
 from equipoise.question import Costs
 from equipoise.report.selection import SelectionRow, selection_table
 
@@ -106,8 +106,8 @@ class Report(JsonValue):
         selection, four_fifths = selection_table(settings.past, settings.question)
         shares = live.good_shares()
         cells = settings.past.cells
-        r = _denied_rate(cells, status, shares)
-        prices = paper_prices(cells, settings.question, settings.costs, r)
+        r = _estimate_denied_rates(cells, status, shares)
+        prices = price_paper_audits(cells, settings.question, settings.costs, r)
         return cls(
             name=settings.name,
             made=f"{datetime.now(UTC):%Y-%m-%d %H:%M UTC}",
@@ -115,7 +115,7 @@ class Report(JsonValue):
             assist=settings.assist,
             costs=settings.costs,
             finding=finding,
-            free=before(check(settings.past, settings.question), finding),
+            free=widen_free_check(check(settings.past, settings.question), finding),
             status=status,
             selection=selection,
             four_fifths=four_fifths,
@@ -125,7 +125,7 @@ class Report(JsonValue):
                 for name, title in (("rs", "RS-Audit"), ("baseline", "Baseline"))
                 if name in prices and math.isfinite(prices[name].cost)
             },
-            forecast=forecast_of(live, status),
+            forecast=forecast_similar_audit(live, status),
             sensitivity=_sensitivity(settings, status, shares),
             audit_id=live.row.uid,
             seed_hash=settings.seed_hash,
@@ -134,63 +134,73 @@ class Report(JsonValue):
         )
 
 
-def before(free: Check, found: Finding) -> Check:
+def widen_free_check(free: Check, finding: Finding) -> Check:
     """Return what was known for free, nowhere narrower than what is known now.
 
     An audit shares the error probability between its first look and its last, so its intervals
     begin a little wider than those of a free check, which may spend all of it.
     """
     rates = {
-        rate: {group: _wider(own, found.rates.get(rate, {}).get(group, own))
-               for group, own in groups.items()}
+        rate: {group: _hull(interval, finding.rates.get(rate, {}).get(group, interval))
+               for group, interval in groups.items()}
         for rate, groups in free.rates.items()
     }  # fmt: skip
-    lower, upper = min(free.lower, found.lower), max(free.upper, found.upper)
+    lower, upper = min(free.lower, finding.lower), max(free.upper, finding.upper)
     return replace(free, lower=lower, upper=upper, rates=rates)
 
 
-def _wider(one: Interval, other: Interval) -> Interval:
-    lower, upper = min(one.lower, other.lower), max(one.upper, other.upper)
-    return replace(one, lower=lower, upper=upper)
+def _hull(first: Interval, second: Interval) -> Interval:
+    lower, upper = min(first.lower, second.lower), max(first.upper, second.upper)
+    return replace(first, lower=lower, upper=upper)
 
 
-def plan_of(live: LiveAudit, *, trial_runs: int = 0) -> Plan:
+def plan_similar_audit(live: LiveAudit, *, trial_runs: int = 0) -> Plan:
     """Plan an audit like this one, from its first request, with what it learnt of the denied.
 
     One case: they succeed as often as observed, where the usual case of a plan counts like ten
     labels. It is no forecast from here: an audit may have spent more than its plan says.
     """
     settings = live.settings
-    r = _denied_rate(settings.past.cells, live.status(), live.good_shares())
+    r = _estimate_denied_rates(settings.past.cells, live.status(), live.good_shares())
     return plan(
         settings.past, settings.question, settings.costs, denied_rate=r, trial_runs=trial_runs
     )
 
 
-def _denied_rate(cells: Cells, status: Status, shares: Mapping[str, Interval]) -> dict[str, float]:
+def _estimate_denied_rates(
+    cells: Cells, status: Status, shares: Mapping[str, Interval]
+) -> dict[str, float]:
     """Return each group's r by what was told of it, and by the past's random accepts."""
-    seen = {}
-    for group, own in status.groups.items():
+    outcomes_by_group = {}
+    for group, group_status in status.groups.items():
         good, bad, _ = cells[group].random_accepts or (0.0, 0.0, 0.0)
-        told, share = own.positive + own.negative, shares[group].estimate or 0.0
-        seen[group] = good + told * share, bad + told * (1.0 - share)
-    return as_seen(cells, seen)
+        known_outcomes, good_share = (
+            group_status.positive + group_status.negative,
+            shares[group].estimate or 0.0,
+        )
+        outcomes_by_group[group] = (
+            good + known_outcomes * good_share,
+            bad + known_outcomes * (1.0 - good_share),
+        )
+    return denied_rates_by_outcomes(cells, outcomes_by_group)
 
 
-def forecast_of(live: LiveAudit, status: Status) -> Forecast | None:
+def forecast_similar_audit(live: LiveAudit, status: Status) -> Forecast | None:
     """Return what an adaptive audit like this one costs in all, None once it has ended."""
     if status.finding is not None or status.audit != "adaptive" or status.edition != EDITION:
         return None
-    return next(iter(plan_of(live).cases), None)
+    return next(iter(plan_similar_audit(live).cases), None)
 
 
 def _sensitivity(settings: Settings, status: Status, shares: Mapping[str, Interval]) -> Sensitivity:
-    past = sum(c.approved_unknown for c in settings.past.cells.values() if not c.cohorts)
-    unknown = sum(own.unknown for own in status.groups.values()) + round(past)
-    boxes = {group: (one.lower, one.upper) for group, one in shares.items()}
+    unknown_in_past = sum(c.approved_unknown for c in settings.past.cells.values() if not c.cohorts)
+    unknown = sum(group_status.unknown for group_status in status.groups.values()) + round(
+        unknown_in_past
+    )
+    r_ranges = {group: (interval.lower, interval.upper) for group, interval in shares.items()}
     question = settings.question
     bands = bands_from_past(settings.past, question.metric, None)
-    lower, upper = gap_bounds(bands, boxes, compare=question.comparison)
+    lower, upper = gap_bounds(bands, r_ranges, compare=question.comparison)
     if not unknown:
         sentence = "Nobody's outcome is outstanding."
     elif upper <= question.threshold:

@@ -8,7 +8,7 @@ from typing import Any
 from equipoise.display import Row
 from equipoise.ledger.settings import Settings
 
-DEEDS = {
+ACTION_TEXT = {
     "created": "began the audit",
     "asked": "reported an arrival",
     "executed": "confirmed an override",
@@ -34,7 +34,7 @@ DEEDS = {
 }
 
 
-PROPOSED = {
+PROPOSAL_TEXT = {
     "budget": "to change the budget",
     "concluded": "to conclude the audit",
     "corrected": "to correct an outcome",
@@ -46,10 +46,10 @@ PROPOSED = {
 }
 
 
-def proposed(command: str, arguments: Mapping[str, Any], settings: Settings) -> str:
+def describe_proposal(command: str, arguments: Mapping[str, Any], settings: Settings) -> str:
     """Return what somebody proposed, in plain words."""
-    said = "; ".join(about(command, arguments, settings))
-    return f"{PROPOSED.get(command, command)}: {said}".removesuffix(": ")
+    details = "; ".join(describe_event(command, arguments, settings))
+    return f"{PROPOSAL_TEXT.get(command, command)}: {details}".removesuffix(": ")
 
 
 def log_rows(events: Iterable[Mapping[str, Any]], settings: Settings) -> list[Row]:
@@ -59,36 +59,39 @@ def log_rows(events: Iterable[Mapping[str, Any]], settings: Settings) -> list[Ro
             "event": event["seq"],
             "time": event["time"][:19],
             "actor": event["actor"],
-            "deed": _deed(event["type"], event["data"]),
-            "about": "; ".join(about(event["type"], event["data"], settings)),
+            "deed": _describe_action(event["type"], event["data"]),
+            "about": "; ".join(describe_event(event["type"], event["data"], settings)),
         }
         for event in events
     ]
 
 
-def _deed(kind: str, data: Mapping[str, Any]) -> str:
-    if kind == "verdict" and data["finding"] is None:
+def _describe_action(event_type: str, data: Mapping[str, Any]) -> str:
+    if event_type == "verdict" and data["finding"] is None:
         return "took back the verdict"
-    return DEEDS.get(kind, kind.replace("_", " "))
+    return ACTION_TEXT.get(event_type, event_type.replace("_", " "))
 
 
-def about(kind: str, data: Mapping[str, Any], settings: Settings) -> Iterator[str]:
+def describe_event(event_type: str, data: Mapping[str, Any], settings: Settings) -> Iterator[str]:
     """Yield what an event, or a proposal of one, is about."""
     if "person" in data:
         yield f"person {data['person']:,}"
-    if kind == "corrected":
+    if event_type == "corrected":
         yield "good" if data.get("outcome") else "bad"
-    if kind == "budget":
+    if event_type == "budget":
         yield "no cap" if data.get("budget") is None else settings.money(data["budget"])
-    if kind == "limits":
-        most = {"all": data["max_in_flight"], **data["max_in_flight_groups"]}
-        yield ", ".join(f"{n} of {g}" for g, n in most.items() if n) or "no limits"
-    if kind == "random_accepts":
+    if event_type == "limits":
+        limits = {"all": data["max_in_flight"], **data["max_in_flight_groups"]}
+        yield (
+            ", ".join(f"{limit} of {group}" for group, limit in limits.items() if limit)
+            or "no limits"
+        )
+    if event_type == "random_accepts":
         for group, (good, bad, unknown) in data["random_accepts"].items():
             yield f"{group} {good:,} good, {bad:,} bad, {unknown:,} unknown"
-    if kind == "proposed":
-        yield proposed(data["command"], data["arguments"], settings)
-    if kind == "verdict":
+    if event_type == "proposed":
+        yield describe_proposal(data["command"], data["arguments"], settings)
+    if event_type == "verdict":
         yield data["finding"]["verdict"] if data["finding"] else "in progress again"
         if data["supersedes"] is not None:
             yield f"in place of event {data['supersedes']:,}"

@@ -24,20 +24,20 @@ Points = Sequence[tuple[float, float]]
 INK, MUTED, RULE = "var(--ink, #1f2933)", "var(--muted, #5f6c7b)", "var(--rule, #d5dbe1)"
 PAPER, SAND = "var(--paper, #ffffff)", "var(--sand, #e9e4d8)"
 BLUE, PALE = "var(--blue, #24588f)", "var(--pale, #b9cde3)"
-FAIR, FAIR_PALE = "var(--fair, #00735c)", "var(--fair-pale, #d9efe8)"
-UNFAIR, UNFAIR_PALE = "var(--unfair, #b0440f)", "var(--unfair-pale, #f7e2d6)"
+FAIR_COLOUR, FAIR_PALE = "var(--fair, #00735c)", "var(--fair-pale, #d9efe8)"
+UNFAIR_COLOUR, UNFAIR_PALE = "var(--unfair, #b0440f)", "var(--unfair-pale, #f7e2d6)"
 
 
 # -- what pages show -------------------------------------------------------------------------------
 
 
-def gap(free: Finding | None, found: Finding) -> Markup:
+def draw_gap(free: Finding | None, finding: Finding) -> Markup:
     """Draw where the gap may be, before and now, against the question's two lines."""
-    question, now = found.question, Interval(found.lower, found.upper, found.estimate)
-    rows = [("past data", now, BLUE)]
+    question, current = finding.question, Interval(finding.lower, finding.upper, finding.estimate)
+    rows = [("past data", current, BLUE)]
     if free is not None:
-        known = Interval(free.lower, free.upper)
-        rows = [("before, for free", known, PALE), ("now", now, BLUE)]
+        before = Interval(free.lower, free.upper)
+        rows = [("before, for free", before, PALE), ("now", current, BLUE)]
     largest = max(interval.upper for _, interval, _ in rows)
     high = min(1.0, max(largest, question.threshold * 1.6) * 1.04)
     top, bottom = 24.0, 32.0 + 56.0 * len(rows)
@@ -47,113 +47,146 @@ def gap(free: Finding | None, found: Finding) -> Markup:
         (question.gamma, question.threshold, SAND, "either"),
         (question.threshold, high, UNFAIR_PALE, "unfair"),
     )
-    for start, end, fill, word in zones:
-        picture.bar(start, end, top, bottom - top, fill)
+    for start, end, colour, zone in zones:
+        picture.bar(start, end, top, bottom - top, colour)
         if end - start > 0.11 * high:
-            picture.text((start + end) / 2, top - 8, word, anchor="middle", fill=MUTED)
-    for row, (label, interval, fill) in enumerate(rows):
-        y = top + 18 + 56.0 * row
-        picture.text(0.0, y, label, shift=6, bold=interval is now, size=13)
-        picture.range(interval, y + 10, 16, fill)
+            picture.text((start + end) / 2, top - 8, zone, anchor="middle", fill=MUTED)
+    for row, (label, interval, colour) in enumerate(rows):
+        top_of_row = top + 18 + 56.0 * row
+        picture.text(0.0, top_of_row, label, shift=6, bold=interval is current, size=13)
+        picture.range(interval, top_of_row + 10, 16, colour)
     picture.axis(bottom, 5, hundredths=True)
-    return picture.done(f"gap between groups, {sentences.unit(question)}")
+    return picture.done(f"gap between groups, {sentences.name_gap_unit(question)}")
 
 
-def rates(free: Finding | None, found: Finding, rate: str) -> Markup:
+def draw_rates(free: Finding | None, finding: Finding, rate: str) -> Markup:
     """Draw a rate of every group: a pale bar for what is free, a dark one for what is known now."""
-    known, now = ({} if one is None else one.rates.get(rate, {}) for one in (free, found))
-    groups = list(now or known)
+    before, current = ({} if one is None else one.rates.get(rate, {}) for one in (free, finding))
+    groups = list(current or before)
     bottom = 8.0 + 54.0 * len(groups)
     picture = Picture(RATES[rate].phrase, bottom + 24)
-    for tick in nice_ticks(1.0, 5):
+    for tick in round_ticks(1.0, 5):
         picture.line(tick, 0.0, tick, bottom, RULE)
     for row, group in enumerate(groups):
-        y = 16.0 + 54.0 * row
-        picture.text(0.0, y, group, size=13)
-        if group in known:
-            picture.bar(known[group].lower, known[group].upper, y + 7, 10, PALE)
-        if group in now:
-            picture.range(now[group], y + 19, 10, BLUE)
+        top_of_row = 16.0 + 54.0 * row
+        picture.text(0.0, top_of_row, group, size=13)
+        if group in before:
+            picture.bar(before[group].lower, before[group].upper, top_of_row + 7, 10, PALE)
+        if group in current:
+            picture.range(current[group], top_of_row + 19, 10, BLUE)
     picture.axis(bottom, 5, hundredths=True)
     legend = {} if free is None else {"before, for free": PALE, "after the audit": BLUE}
     return picture.done(f"{RATES[rate].phrase} (%)", legend)
 
 
-def evidence(report: Report) -> Markup | None:
+def draw_evidence(report: Report) -> Markup | None:
     """Draw how the established range narrowed with the outcomes that were bought."""
     points, question = report.evidence, report.finding.question
     if len(points) < 2 or points[-1].answers == 0:
         return None
-    high = min(1.0, max(max(p.upper for p in points), question.threshold * 1.5) * 1.02)
+    top_gap = min(1.0, max(max(point.upper for point in points), question.threshold * 1.5) * 1.02)
     bottom = 236.0
 
-    def y(share: float) -> float:
-        return bottom - 220.0 * share / high
+    def height_of(share: float) -> float:
+        return bottom - 220.0 * share / top_gap
 
     picture = Picture("Evidence over time", bottom + 24, float(points[-1].answers))
-    band = [(p.answers, y(p.upper)) for p in points]
-    band += [(p.answers, y(p.lower)) for p in reversed(points)]
-    picture.curve(band, [(p.answers, y(p.estimate)) for p in points if p.estimate is not None])
-    for tick in nice_ticks(high, 6):
-        picture.line(0.0, y(tick), picture.high, y(tick), RULE)
-        picture.text(0.0, y(tick) - 4, f"{tick * 100:g}")
-    for value, colour in ((question.gamma, FAIR), (question.threshold, UNFAIR)):
-        picture.line(0.0, y(value), picture.high, y(value), colour, width=1.5, dashes="6 4")
+    band = [(point.answers, height_of(point.upper)) for point in points]
+    band += [(point.answers, height_of(point.lower)) for point in reversed(points)]
+    picture.curve(
+        band,
+        [
+            (point.answers, height_of(point.estimate))
+            for point in points
+            if point.estimate is not None
+        ],
+    )
+    for tick in round_ticks(top_gap, 6):
+        picture.line(0.0, height_of(tick), picture.high, height_of(tick), RULE)
+        picture.text(0.0, height_of(tick) - 4, f"{tick * 100:g}")
+    for value, colour in ((question.gamma, FAIR_COLOUR), (question.threshold, UNFAIR_COLOUR)):
+        picture.line(
+            0.0, height_of(value), picture.high, height_of(value), colour, width=1.5, dashes="6 4"
+        )
     picture.axis(bottom, 4)
-    words = f"across: requests answered; up: gap, {sentences.unit(question)}"
-    return picture.done(words, {"fair below this line": FAIR, "unfair above this line": UNFAIR})
+    axis_text = f"across: requests answered; up: gap, {sentences.name_gap_unit(question)}"
+    return picture.done(
+        axis_text, {"fair below this line": FAIR_COLOUR, "unfair above this line": UNFAIR_COLOUR}
+    )
 
 
-def impact(rows: Sequence[SelectionRow]) -> Markup:
+def draw_impact_ratios(rows: Sequence[SelectionRow]) -> Markup:
     """Draw the impact ratios, as far as past data establish them, with the four-fifths line."""
-    drawn = [(row, row.impact_ratio) for row in rows if row.impact_ratio is not None]
-    bottom = 22.0 + 48.0 * len(drawn)
+    bars = [(row, row.impact_ratio) for row in rows if row.impact_ratio is not None]
+    bottom = 22.0 + 48.0 * len(bars)
     picture = Picture("Impact ratios", bottom + 24)
-    for at, (row, ratio) in enumerate(drawn):
-        y = 34.0 + 48.0 * at
-        picture.text(0.0, y, row.group, size=13)
-        picture.bar(0.0, ratio.upper, y + 7, 18, PALE)
-        picture.bar(0.0, ratio.lower, y + 7, 18, UNFAIR if row.four_fifths == "below" else BLUE)
+    for index, (row, ratio) in enumerate(bars):
+        top_of_row = 34.0 + 48.0 * index
+        picture.text(0.0, top_of_row, row.group, size=13)
+        picture.bar(0.0, ratio.upper, top_of_row + 7, 18, PALE)
+        picture.bar(
+            0.0,
+            ratio.lower,
+            top_of_row + 7,
+            18,
+            UNFAIR_COLOUR if row.four_fifths == "below" else BLUE,
+        )
         if ratio.estimate is not None and ratio.lower > 0.15:
-            words, own = f"{ratio.estimate:.2f}", ratio.lower
-            picture.text(own, y + 20, words, anchor="end", shift=-6, fill=PAPER, bold=True)
+            estimate_text, end_of_bar = f"{ratio.estimate:.2f}", ratio.lower
+            picture.text(
+                end_of_bar,
+                top_of_row + 20,
+                estimate_text,
+                anchor="end",
+                shift=-6,
+                fill=PAPER,
+                bold=True,
+            )
     picture.line(FOUR_FIFTHS, 2, FOUR_FIFTHS, bottom, INK, width=1.5, dashes="5 4")
     picture.text(FOUR_FIFTHS, 12, "four fifths", anchor="end", shift=-6, fill=MUTED)
     picture.axis(bottom, 5)
     return picture.done("approval rate over the largest other group's")
 
 
-def money(report: Report) -> Markup | None:
+def draw_budget(report: Report) -> Markup | None:
     """Draw the budget: spent, held, free."""
     status = report.status
     if not status.cap:
         return None
-    left = status.cap - status.spent - status.reserved
-    parts = {"spent": (status.spent, BLUE), "held": (status.reserved, PALE), "free": (left, SAND)}
+    unspent = status.cap - status.spent - status.reserved
+    parts = {
+        "spent": (status.spent, BLUE),
+        "held": (status.reserved, PALE),
+        "free": (unspent, SAND),
+    }
     picture, start = Picture("The budget", 36.0, status.cap), 0
-    for amount, fill in parts.values():
+    for amount, colour in parts.values():
         if amount:
-            picture.bar(start, start + amount, 2, 32, fill)
+            picture.bar(start, start + amount, 2, 32, colour)
             start += amount
-    legend = {f"{word} {status.money(amount)}": fill for word, (amount, fill) in parts.items()}
+    legend = {f"{part} {status.money(amount)}": colour for part, (amount, colour) in parts.items()}
     return picture.done("", legend)
 
 
 # -- marks -----------------------------------------------------------------------------------------
 
 
-def nice_ticks(high: float, most: int) -> list[float]:
+def round_ticks(high: float, max_steps: int) -> list[float]:
     """Return round numbers from 0 to about ``high``.
 
     Examples
     --------
-    >>> nice_ticks(0.34, 6)
+    >>> round_ticks(0.34, 6)
     [0.0, 0.1, 0.2, 0.3]
     """
-    raw = high / most
-    size = 10.0 ** math.floor(math.log10(raw))
-    step = next(m * size for m in (1, 2, 5, 10) if m * size >= raw * (1 - 1e-9))
-    return [round(i * step, 12) for i in range(int(high / step + 1e-9) + 1)]
+    least_step = high / max_steps
+    magnitude = 10.0 ** math.floor(math.log10(least_step))
+    step = next(
+        factor * magnitude
+        for factor in (1, 2, 5, 10)
+        if factor * magnitude >= least_step * (1 - 1e-9)
+    )
+    return [round(index * step, 12) for index in range(int(high / step + 1e-9) + 1)]
 
 
 class Picture:
@@ -164,27 +197,27 @@ class Picture:
 
     def __init__(self, title: str, height: float, high: float = 1.0) -> None:
         self.high = high
-        self._parts = [
+        self._marks = [
             f'<svg class="chart" height="{height:g}" role="img" aria-label="{escape(title)}">'
         ]
 
-    def _at(self, x: float) -> str:
+    def _percent(self, x: float) -> str:
         return f"{100.0 * x / self.high:.2f}"
 
     def bar(self, start: float, end: float, y: float, height: float, fill: str) -> None:
         """Draw a bar; one too narrow to see is made visible."""
         width = max(end - start, 0.004 * self.high)
-        self._parts.append(
-            f'<rect x="{self._at(start)}%" y="{y:.1f}" width="{self._at(width)}%" '
+        self._marks.append(
+            f'<rect x="{self._percent(start)}%" y="{y:.1f}" width="{self._percent(width)}%" '
             f'height="{height:g}" fill="{fill}"/>'
         )
 
-    def range(self, own: Interval, y: float, height: float, fill: str) -> None:
+    def range(self, interval: Interval, y: float, height: float, fill: str) -> None:
         """Draw an interval as a bar, with a rimmed dot at the best guess."""
-        self.bar(own.lower, own.upper, y, height, fill)
-        if own.estimate is not None:
-            self._parts.append(
-                f'<circle cx="{self._at(own.estimate)}%" cy="{y + height / 2:.1f}" r="6" '
+        self.bar(interval.lower, interval.upper, y, height, fill)
+        if interval.estimate is not None:
+            self._marks.append(
+                f'<circle cx="{self._percent(interval.estimate)}%" cy="{y + height / 2:.1f}" r="6" '
                 f'fill="{INK}" stroke="{PAPER}" stroke-width="1.5"/>'
             )
 
@@ -193,17 +226,20 @@ class Picture:
         dashes: str = "none",
     ) -> None:  # fmt: skip
         """Draw a straight line."""
-        self._parts.append(
-            f'<line x1="{self._at(x1)}%" y1="{y1:.1f}" x2="{self._at(x2)}%" y2="{y2:.1f}" '
-            f'stroke="{stroke}" stroke-width="{width:g}" stroke-dasharray="{dashes}"/>'
+        self._marks.append(
+            f'<line x1="{self._percent(x1)}%" y1="{y1:.1f}" x2="{self._percent(x2)}%" '
+            f'y2="{y2:.1f}" stroke="{stroke}" stroke-width="{width:g}" '
+            f'stroke-dasharray="{dashes}"/>'
         )
 
     def curve(self, band: Points, line: Points) -> None:
         """Fill a band and draw a line; both stretch with the page, the line's width does not."""
         low, high = min(y for _, y in band), max(y for _, y in [*band, *line])
         view = f'viewBox="0 {low:.1f} 100 {max(high - low, 1.0):.1f}" preserveAspectRatio="none"'
-        area, path = (" ".join(f"{self._at(x)},{y:.1f}" for x, y in some) for some in (band, line))
-        self._parts.append(
+        area, path = (
+            " ".join(f"{self._percent(x)},{y:.1f}" for x, y in points) for points in (band, line)
+        )
+        self._marks.append(
             f'<svg y="{low:.1f}" width="100%" height="{max(high - low, 1.0):.1f}" {view}>'
             f'<polygon points="{area}" fill="{PALE}" opacity="0.75"/>'
             f'<polyline points="{path}" fill="none" stroke="{BLUE}" stroke-width="2.5" '
@@ -211,32 +247,32 @@ class Picture:
         )
 
     def text(
-        self, x: float, y: float, words: str, *, fill: str = INK, shift: float = 0.0,
+        self, x: float, y: float, text: str, *, fill: str = INK, shift: float = 0.0,
         size: float = 12, anchor: str = "start", bold: bool = False,
     ) -> None:  # fmt: skip
         """Write words, some pixels beside a place."""
-        self._parts.append(
-            f'<text x="{self._at(x)}%" dx="{shift:g}" y="{y:.1f}" font-size="{size:g}" '
+        self._marks.append(
+            f'<text x="{self._percent(x)}%" dx="{shift:g}" y="{y:.1f}" font-size="{size:g}" '
             f'fill="{fill}" text-anchor="{anchor}" font-weight="{600 if bold else 400}">'
-            f"{escape(words)}</text>"
+            f"{escape(text)}</text>"
         )
 
-    def axis(self, y: float, most: int, *, hundredths: bool = False) -> None:
+    def axis(self, y: float, max_steps: int, *, hundredths: bool = False) -> None:
         """Draw an axis with at most so many steps, shares in hundredths."""
         self.line(0.0, y, self.high, y, MUTED)
-        for tick in nice_ticks(self.high, most):
-            shown = f"{tick * 100:g}" if hundredths else f"{tick:,g}"
+        for tick in round_ticks(self.high, max_steps):
+            label = f"{tick * 100:g}" if hundredths else f"{tick:,g}"
             self.line(tick, y, tick, y + 5, MUTED)
-            self.text(tick, y + 18, shown, anchor="middle", fill=MUTED)
+            self.text(tick, y + 18, label, anchor="middle", fill=MUTED)
 
     def done(self, axis: str, legend: Mapping[str, str] | None = None) -> Markup:
         """Return the drawing with what its axis measures and what its colours mean."""
         # Every word goes through escape().
-        below = f'<p class="axis">{escape(axis)}</p>' if axis else ""
+        axis_html = f'<p class="axis">{escape(axis)}</p>' if axis else ""
         entries = "".join(
-            f'<span><svg class="swatch"><rect width="14" height="14" fill="{fill}"/></svg>'
-            f"{escape(words)}</span>"
-            for words, fill in (legend or {}).items()
+            f'<span><svg class="swatch"><rect width="14" height="14" fill="{colour}"/></svg>'
+            f"{escape(meaning)}</span>"
+            for meaning, colour in (legend or {}).items()
         )
-        key = f'<p class="legend">{entries}</p>' if entries else ""
-        return Markup("".join([*self._parts, "</svg>", below, key]))
+        legend_html = f'<p class="legend">{entries}</p>' if entries else ""
+        return Markup("".join([*self._marks, "</svg>", axis_html, legend_html]))

@@ -16,7 +16,7 @@ from equipoise.history import Past
 from equipoise.question import Question
 
 FOUR_FIFTHS = 0.8
-SMALL = 0.02  # of all people: a group below is marked
+SMALL_GROUP_SHARE = 0.02  # of all people: a group below is marked
 _ROUNDING = 1e-12
 
 
@@ -109,10 +109,10 @@ def selection_table(past: Past, question: Question) -> tuple[tuple[SelectionRow,
             if not past.exact:
                 both = [[round(c.approved), round(c.denied)] for c in (counts, cells[best])]
                 p_value = float(fisher_exact(np.array(both)).pvalue)
-        small = counts.total < SMALL * cells.total
+        small = counts.total < SMALL_GROUP_SHARE * cells.total
         rows.append(SelectionRow(group, people, approved, own, best, ratio, p_value, small))
     return tuple(rows), Interval(1.0 - found.upper, 1.0 - found.lower)
 
 
-def _ratio(part: float, whole: float) -> float:
-    return min(part / whole, 1.0) if whole > 0.0 else 1.0
+def _ratio(rate: float, highest: float) -> float:
+    return min(rate / highest, 1.0) if highest > 0.0 else 1.0

@@ -28,7 +28,7 @@ from equipoise.ledger.inputs import file_name
 from equipoise.metrics import METRICS
 from equipoise.question import Question
 from equipoise.report import event_log, pictures, sentences
-from equipoise.report.content import Report, before
+from equipoise.report.content import Report, widen_free_check
 from equipoise.report.selection import selection_table
 
 FORMS = (".html", ".json")
@@ -68,17 +68,26 @@ def write_report(audit: Report | LiveAudit | Audit, path: str | Path | None = No
     if path.suffix not in FORMS:
         raise UnknownName("form of report", path.suffix or path.name, FORMS)
     report = Report.of(audit) if isinstance(audit, LiveAudit) else audit
-    found = report.so_far() if isinstance(report, Audit) else report.finding
+    finding = report.so_far() if isinstance(report, Audit) else report.finding
     if path.suffix == ".json":
-        full = found.to_full_dict()
-        data = full if isinstance(report, Audit) else report.to_dict() | {"finding": full}
+        finding_json = finding.to_full_dict()
+        data = (
+            finding_json
+            if isinstance(report, Audit)
+            else report.to_dict() | {"finding": finding_json}
+        )
         text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     elif isinstance(report, Audit):
-        pairs, title = [(before(report.known_for_free, found), found)], f"Fairness audit ({name})"
-        text = _finding_page(report.history, title, pairs, in_progress=report.finding is None)
+        before_and_after, title = (
+            [(widen_free_check(report.known_for_free, finding), finding)],
+            f"Fairness audit ({name})",
+        )
+        text = _finding_page(
+            report.history, title, before_and_after, in_progress=report.finding is None
+        )
     else:
         text = to_html(report)
-    return _written(path, text)
+    return _write_text(path, text)
 
 
 def write_check(history: Past, findings: Sequence[Check], path: str | Path) -> Path:
@@ -86,7 +95,7 @@ def write_check(history: Past, findings: Sequence[Check], path: str | Path) -> P
     path = Path(path)
     if path.suffix != ".html":
         raise InvalidInput(f"'--report' of a check must end in .html; got {path.name!r}")
-    return _written(path, check_page(history, findings))
+    return _write_text(path, check_page(history, findings))
 
 
 def to_html(report: Report) -> str:
@@ -106,7 +115,9 @@ def to_html(report: Report) -> str:
 def check_page(history: Past, findings: Sequence[Check]) -> str:
     """Return one HTML file with the free answers to some questions about the same past."""
     title = "What past decisions establish, at no cost"
-    return _finding_page(history, title, [(None, one) for one in findings], in_progress=False)
+    return _finding_page(
+        history, title, [(None, finding) for finding in findings], in_progress=False
+    )
 
 
 def _finding_page(
@@ -136,43 +147,45 @@ def _selection_tables(history: Past, question: Question) -> dict[str, tuple[obje
     With each: the ratio of the lowest to the highest, and what people without a value are called
     and how many they are.
     """
-    pasts, missing = {"": (history, question)}, None
+    questions, name_of_missing = {"": (history, question)}, None
     if isinstance(history, History):
-        missing = None if history.coding is None else history.coding.grouping.missing
+        name_of_missing = None if history.coding is None else history.coding.grouping.missing
         for column, cells in history.attributes.items():
             left_out = [name for name in question.comparison.leave_out if name in cells]
-            alone = replace(question, compare=Compare(question.comparison.by, leave_out=left_out))
-            pasts[column] = Past(cells, history.exact), alone
-    found: dict[str, tuple[object, ...]] = {}
-    for heading, (past, asked) in pasts.items():
-        lost = None
-        if missing is not None and missing in past.cells:
-            lost = missing, past.cells[missing].total
-        found[heading] = *selection_table(past, asked), lost
-    return found
+            question_of_attribute = replace(
+                question, compare=Compare(question.comparison.by, leave_out=left_out)
+            )
+            questions[column] = Past(cells, history.exact), question_of_attribute
+    tables: dict[str, tuple[object, ...]] = {}
+    for heading, (past, question_of_table) in questions.items():
+        people_without_value = None
+        if name_of_missing is not None and name_of_missing in past.cells:
+            people_without_value = name_of_missing, past.cells[name_of_missing].total
+        tables[heading] = *selection_table(past, question_of_table), people_without_value
+    return tables
 
 
-def _all_tables(found: Finding) -> dict[str, Markup]:
+def _all_tables(finding: Finding) -> dict[str, Markup]:
     """Return every rate of every group, and every metric, as tables; none where none follow."""
     names = ("Every rate by group", "Every metric")
-    rows = zip(names, found.all_rows(), strict=True)
-    return {name: Markup(html_table(own)) for name, own in rows if own}
+    rows = zip(names, finding.all_rows(), strict=True)
+    return {name: Markup(html_table(table_rows)) for name, table_rows in rows if table_rows}
 
 
-def _written(path: Path, text: str) -> Path:
+def _write_text(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def _render(template: str, **values: object) -> str:
-    return environment("equipoise.report").get_template(template).render(**values)
+def _render(template: str, **context: object) -> str:
+    return template_environment("equipoise.report").get_template(template).render(**context)
 
 
 @cache
-def environment(package: str) -> Environment:
+def template_environment(package: str) -> Environment:
     """Return a package's templates; every word in them is escaped."""
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader(package, "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -180,14 +193,14 @@ def environment(package: str) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters.update(
+    templates.filters.update(
         percent=lambda share: f"{share * 100:.1f}%",
         points=lambda share: f"{share * 100:.1f}",
-        count=lambda number: f"{number:,.0f}",
+        count=lambda amount: f"{amount:,.0f}",
         part=lambda name: quote(name, safe=""),
         moment=lambda time: f"{time[:10]} {time[11:16]}" if time else "never",
-        plain=lambda words: str(words).replace("_", " ").lower(),
+        plain=lambda text: str(text).replace("_", " ").lower(),
         shell=shlex.quote,
     )
-    made.globals.update(event_log=event_log, pictures=pictures, words=sentences)
-    return made
+    templates.globals.update(event_log=event_log, pictures=pictures, sentences=sentences)
+    return templates

@@ -30,7 +30,7 @@ from equipoise.ledger.verify import PersonRecord, PersonState
 from equipoise.planning import Plan
 from equipoise.question import Costs, Question
 from equipoise.report import Report, to_html
-from equipoise.report.content import plan_of
+from equipoise.report.content import plan_similar_audit
 from equipoise.service.access import Auditor, Reader, decoded
 from equipoise.service.audits import AuditContext, Auditing, Commanding, Reading
 from equipoise.service.problems import MEDIA as PROBLEM
@@ -278,7 +278,7 @@ def plan(
     It may have spent more than its plan says; the status tells. Trial runs take seconds to minutes.
     """
     with context.audits.long_work() if trial_runs else nullcontext():
-        return JSONResponse(plan_of(context.reader, trial_runs=trial_runs).to_dict())
+        return JSONResponse(plan_similar_audit(context.reader, trial_runs=trial_runs).to_dict())
 
 
 # -- proof ----------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from starlette.datastructures import FormData, UploadFile
 
 from equipoise.errors import InvalidInput
 from equipoise.history.problems import UnreadTable
-from equipoise.report.write import environment
+from equipoise.report.write import template_environment
 from equipoise.service.access import Caller
 from equipoise.service.limits import UPLOADS
 from equipoise.service.problems import HttpProblem
@@ -63,7 +63,9 @@ class Form(FormData):
 
 def page(caller: Caller | None, template: str, *, status: int = 200, **more: Any) -> HTMLResponse:
     """Return a page as its caller sees it."""
-    text = environment("equipoise.service").get_template(template).render(me=caller, **more)
+    text = (
+        template_environment("equipoise.service").get_template(template).render(me=caller, **more)
+    )
     return HTMLResponse(text, status)
 
 

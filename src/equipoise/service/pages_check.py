@@ -27,7 +27,7 @@ from equipoise.history.problems import UnreadTable
 from equipoise.ledger import inputs
 from equipoise.metrics import METRICS
 from equipoise.planning import plan
-from equipoise.planning.scenarios import USUAL, as_often
+from equipoise.planning.scenarios import USUAL_RATIO, denied_rates_by_ratio
 from equipoise.question import Costs, Question
 from equipoise.service.access import Auditor, Caller, Reader
 from equipoise.service.api import cells_from
@@ -220,9 +220,9 @@ def _answers(form: Form, past: History, source: str, audits: OpenAudits) -> dict
     gamma, epsilon, delta = (form.number(name, 0.05) for name in ("gamma", "epsilon", "delta"))
     question = Question(form.word("metric", "equalized_odds"), gamma, epsilon, delta)
     costs = Costs(form.number("feature", 0.0), form.number("label", 1.0))
-    ratio, runs = form.number("ratio", USUAL), TRIAL_RUNS if form.word("trial_runs") else 0
+    ratio, runs = form.number("ratio", USUAL_RATIO), TRIAL_RUNS if form.word("trial_runs") else 0
     require_in_unit("ratio", ratio)
-    r = as_often(cells, ratio)
+    r = denied_rates_by_ratio(cells, ratio)
     with audits.long_work() if runs else nullcontext():
         made = plan(past, question, costs, denied_rate=r, trial_runs=runs)
     return {

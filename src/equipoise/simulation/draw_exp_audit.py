@@ -21,13 +21,13 @@ from equipoise.audits.exp_audit import ExpAudit
 from equipoise.history.rows_until import draw_counts_in_unlimited_past
 from equipoise.mixture.rules import sobol
 from equipoise.mixture.weights import SUBSAMPLE, FeatureCounts, Labelled, log_ratio
-from equipoise.simulation.runs import NOTHING, RUN, Ints, Runs, run_of
+from equipoise.simulation.runs import RUN_DTYPE, UNDECIDED_RUN, Ints, Runs, run_record
 from equipoise.simulation.simulate_audit import Setting, run_setting
 from equipoise.worlds import CellWorld, TableWorld
 from equipoise.worlds.mixture import GroupMixture, MixtureWorld
 
-_CHUNK = 1_000_000
-_POINTS = 2**17  # of each law, on which the MAP oracle is measured
+_MAX_PEOPLE_AT_ONCE = 1_000_000
+_POINTS_PER_LAW = 2**17  # of each law, on which the MAP oracle is measured
 
 
 def draw_exp(setting: Setting) -> Runs | None:
@@ -37,14 +37,16 @@ def draw_exp(setting: Setting) -> Runs | None:
     """
     world = setting.world
     if isinstance(world, MixtureWorld):
-        populations = {g: _of_mixture(m) for g, m in world.mixtures.items()}
+        populations = {g: _describe_mixture(m) for g, m in world.mixtures.items()}
     elif isinstance(world, TableWorld) and world.features is not None:
-        populations = {g: _of_rows(world, world.features, g) for g in world.groups}
+        populations = {g: _describe_rows(world, world.features, g) for g in world.groups}
     else:
         return None
     seeds = SeedSequence(setting.seed).spawn(setting.repeats)
     runs = [_run_exp(setting, at, populations, default_rng(seed)) for at, seed in enumerate(seeds)]
-    draws = np.array([NOTHING if audit is None else run_of(audit) for audit in runs], dtype=RUN)
+    draws = np.array(
+        [UNDECIDED_RUN if audit is None else run_record(audit) for audit in runs], dtype=RUN_DTYPE
+    )
     going = {i: audit for i, audit in enumerate(runs) if audit and audit.finding is None}
     if going:
         _run_fallbacks(setting, going, draws)
@@ -75,7 +77,7 @@ class _Population:
         return sum(w * float(np.mean(log_ratio(counts.fits, x) > limit)) for w, x in self.points())
 
 
-def _of_mixture(mixture: GroupMixture) -> _Population:
+def _describe_mixture(mixture: GroupMixture) -> _Population:
     q, (zero, one) = mixture.q, mixture.laws
 
     def sample(size: int, rng: Generator, outcome: int | None = None) -> Array:
@@ -85,14 +87,14 @@ def _of_mixture(mixture: GroupMixture) -> _Population:
 
     @cache
     def points() -> list[tuple[float, Array]]:
-        uniforms = sobol(zero.family.dimension(zero.theta), _POINTS, seed=0)
+        uniforms = sobol(zero.family.dimension(zero.theta), _POINTS_PER_LAW, seed=0)
         parts = ((q, one), (1.0 - q, zero))
         return [(share, law.family.from_uniforms(law.theta, uniforms)) for share, law in parts]
 
     return _Population(q, (1.0 - zero.acceptance, 1.0 - one.acceptance), sample, points)
 
 
-def _of_rows(world: TableWorld, features: Array, group: str) -> _Population:
+def _describe_rows(world: TableWorld, features: Array, group: str) -> _Population:
     here = world.group == world.groups.index(group)
     own, outcome, refused = features[here], world.outcome[here], world.decision[here] == 0
     zero, one = (float(refused[outcome == y].mean()) for y in (0, 1))
@@ -143,8 +145,8 @@ def _add_features(audit: ExpAudit, population: _Population, group: str, rng: Gen
     if branch.way == "map":
         counts.add_counts(left - some, int(rng.binomial(left - some, population.map_share(counts))))
     else:
-        for start in range(some, left, _CHUNK):
-            counts.add(population.draw(min(left - start, _CHUNK), rng, None))
+        for start in range(some, left, _MAX_PEOPLE_AT_ONCE):
+            counts.add(population.draw(min(left - start, _MAX_PEOPLE_AT_ONCE), rng, None))
     s = population.q * population.denied[1] + (1.0 - population.q) * population.denied[0]
     audit.spending[group].features += int(rng.binomial(left, s))
 

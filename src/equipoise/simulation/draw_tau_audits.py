@@ -15,11 +15,11 @@ from equipoise.audits.estimated_rates import (
     rate_bounds,
 )
 from equipoise.audits.tau_audit import TauAudit
-from equipoise.bounds.theorems import shares_of_outcomes
+from equipoise.bounds.theorems import outcome_shares
 from equipoise.history.past import Past
 from equipoise.history.rows_until import draw_counts_in_unlimited_past, draw_rows_until
 from equipoise.question import Verdict
-from equipoise.simulation.runs import NOTHING, RUN, Ints, Runs, run_of
+from equipoise.simulation.runs import RUN_DTYPE, UNDECIDED_RUN, Ints, Runs, run_record
 from equipoise.simulation.simulate_audit import Setting
 from equipoise.worlds import CellWorld
 from equipoise.worlds.world import cells_of
@@ -51,13 +51,13 @@ def draw_tau(setting: Setting) -> Runs | None:
         unlimited = setting.repeats
     rows = draw_rows_until(rng, audit.tau, outcomes, blocks, kinds, unlimited)
     dry = np.asarray(np.isnan(rows).any(axis=(1, 2)))
-    runs = np.array([NOTHING] * setting.repeats, dtype=RUN)
+    runs = np.array([UNDECIDED_RUN] * setting.repeats, dtype=RUN_DTYPE)
     if unlimited is not None:
-        runs[dry] = run_of(audit)  # an unlimited past is the same in all repeats
+        runs[dry] = run_record(audit)  # an unlimited past is the same in all repeats
     else:
         for at in np.flatnonzero(dry & kinds.sum(axis=2).all(axis=1)):  # else a group is missing
             past = Past(cells_of(world.groups, kinds[at][:, [1, 0, 2]]))
-            runs[at] = run_of(setting.begin(past))
+            runs[at] = run_record(setting.begin(past))
     if dry.all():
         return runs
     # From here on every outcome has a positive share, and every phase ends.
@@ -82,7 +82,7 @@ def _online(
     lengths = np.zeros((repeats, len(outcomes), len(world.cells)))
     labels, cost = np.zeros(repeats, np.int64), np.zeros(repeats)
     for block in blocks:
-        shares, joint = shares_of_outcomes(world)[:, block], world.joint[block]
+        shares, joint = outcome_shares(world)[:, block], world.joint[block]
         denied = np.stack([joint[:, 3], joint[:, 2]]) / np.where(shares > 0.0, shares, 1.0)
         goals = [(i, place) for i in range(len(outcomes)) for place in range(len(block))]
         asked = np.zeros((repeats, *shares.shape), np.int64)  # of outcome 0 and 1, by group

@@ -60,40 +60,44 @@ def run(
     require_kind("audit", audit, Audit, "an audit, as AdaptiveAudit(history, question, costs)")
     require_world(world)
     require_prices_paid(world, audit.costs, audit.assist)
-    rng, by_score = default_rng(seed), audit.assist is not None
-    due: list[tuple[int, int, Ticket, Person]] = []  # a heap of outcomes, by when they are told
+    rng, uses_scores = default_rng(seed), audit.assist is not None
+    outcomes_due: list[
+        tuple[int, int, Ticket, Person]
+    ] = []  # a heap of outcomes, by when they are told
 
-    def ended() -> bool:
+    def has_ended() -> bool:
         return audit.finding is not None
 
-    def tell_until(now: float) -> None:
-        while due and due[0][0] < now:
-            _, _, ticket, person = heapq.heappop(due)
+    def tell_outcomes_due(moment: float) -> None:
+        while outcomes_due and outcomes_due[0][0] < moment:
+            _, _, ticket, person = heapq.heappop(outcomes_due)
             audit.tell(ticket, person.outcome, person.features)
 
-    came, batch = 0, 256
-    while not ended() and (people is None or came < people):
-        size = batch if people is None else min(batch, people - came)
+    arrived, batch_size = 0, 256
+    while not has_ended() and (people is None or arrived < people):
+        size = batch_size if people is None else min(batch_size, people - arrived)
         arrivals = world.draw(size, rng)
-        draws = rng.random(size).tolist() if by_score else [None] * size
-        for now, (person, draw) in enumerate(zip(arrivals, draws, strict=True), start=came):
+        draws = rng.random(size).tolist() if uses_scores else [None] * size
+        for moment, (person, draw) in enumerate(zip(arrivals, draws, strict=True), start=arrived):
             if person.decision and not audit.wants_approved:
                 continue
-            tell_until(now)
-            score, price = (person.score, person.price) if by_score else (None, None)
+            tell_outcomes_due(moment)
+            score, price = (person.score, person.price) if uses_scores else (None, None)
             ticket = audit.ask(person.group, person.decision, score=score, price=price, draw=draw)
             if ticket.want is Want.FEATURES:
                 audit.tell(ticket, features=person.features)
             elif ticket.want is Want.LABEL:
-                wait = 0 if delay is None else delay(person.outcome, rng)
-                if wait is None:
+                wait_for_outcome = 0 if delay is None else delay(person.outcome, rng)
+                if wait_for_outcome is None:
                     audit.withdraw(ticket)
                 else:
-                    heapq.heappush(due, (now + wait, ticket.number, ticket, person))
-            elif ended():
+                    heapq.heappush(
+                        outcomes_due, (moment + wait_for_outcome, ticket.number, ticket, person)
+                    )
+            elif has_ended():
                 break
-        came, batch = came + size, min(2 * batch, 65_536)
-    tell_until(np.inf)
+        arrived, batch_size = arrived + size, min(2 * batch_size, 65_536)
+    tell_outcomes_due(np.inf)
     return audit.conclude()
 
 
@@ -111,28 +115,28 @@ def require_prices_paid(world: World, costs: Costs, assist: object) -> None:
 
 
 @dataclass
-class Denied:
+class DeniedPeople:
     """The denied whom an adaptive audit meets, in the order of its groups.
 
     Attributes
     ----------
-    often
+    arrival_rates
         How often a denied person of each group comes.
     r
         The share of outcome 1 among the denied of each group.
-    scored
+    scored_people
         For an audit with scores or prices, per group: outcomes, scores and prices of the people
         to draw from, NaN where there is none.
     """
 
-    often: Array
+    arrival_rates: Array
     r: Array
-    scored: list[Array]
+    scored_people: list[Array]
 
     @classmethod
     def of(cls, audit: AdaptiveAudit, world: World) -> Self:
         """Return the denied people of a world."""
-        scored = []
+        scored_people = []
         if audit.assist is not None:
             if not isinstance(world, TableWorld):
                 raise InvalidInput(
@@ -141,39 +145,45 @@ class Denied:
                 )
             none = np.full(len(world), np.nan)
             known = [none if c is None else c for c in (world.outcome, world.score, world.price)]
-            scored = [np.stack(known)[:, world.denied_rows(group)] for group in audit.groups]
-        often = [world.cells[group].denied / world.cells.total for group in audit.groups]
-        return cls(np.array(often), np.array([world.r[group] for group in audit.groups]), scored)
+            scored_people = [np.stack(known)[:, world.denied_rows(group)] for group in audit.groups]
+        arrival_rates = [world.cells[group].denied / world.cells.total for group in audit.groups]
+        return cls(
+            np.array(arrival_rates),
+            np.array([world.r[group] for group in audit.groups]),
+            scored_people,
+        )
 
 
 def run_in_blocks(
-    audit: AdaptiveAudit, denied: Denied, rng: Generator, most: int | None = None
+    audit: AdaptiveAudit, denied: DeniedPeople, rng: Generator, max_people: int | None = None
 ) -> None:
     """Label denied people, outcomes known at once, until there is a finding or enough came."""
-    for _ in in_blocks(audit, denied, rng, most):
+    for _ in run_block_by_block(audit, denied, rng, max_people):
         pass
 
 
-def in_blocks(
-    audit: AdaptiveAudit, denied: Denied, rng: Generator, most: int | None = None
+def run_block_by_block(
+    audit: AdaptiveAudit, denied: DeniedPeople, rng: Generator, max_people: int | None = None
 ) -> Iterator[int]:
     """Label the people up to the audit's next change of plan, again and again; yield how many."""
-    came = 0
-    while audit.finding is None and (most is None or came < most):
-        groups = audit.choose_block(denied.often, None if most is None else most - came, rng)
-        if denied.scored:
+    arrived = 0
+    while audit.finding is None and (max_people is None or arrived < max_people):
+        groups = audit.choose_block(
+            denied.arrival_rates, None if max_people is None else max_people - arrived, rng
+        )
+        if denied.scored_people:
             outcomes, scores, prices = np.zeros((3, len(groups)))
-            for group, people in enumerate(denied.scored):
-                own = np.flatnonzero(groups == group)
-                if len(own):
-                    rows = rng.integers(people.shape[1], size=len(own))
-                    outcomes[own], scores[own], prices[own] = people[:, rows]
+            for group, people in enumerate(denied.scored_people):
+                members = np.flatnonzero(groups == group)
+                if len(members):
+                    rows = rng.integers(people.shape[1], size=len(members))
+                    outcomes[members], scores[members], prices[members] = people[:, rows]
             draws = rng.random(len(groups))
-            more = audit.count_block(groups, outcomes.astype(np.intp), scores, prices, draws)
+            counted = audit.count_block(groups, outcomes.astype(np.intp), scores, prices, draws)
         else:
-            drawn = (rng.random(len(groups)) < denied.r[groups]).astype(np.intp)
-            more = audit.count_block(groups, drawn)
-        if more == 0:
+            are_good = (rng.random(len(groups)) < denied.r[groups]).astype(np.intp)
+            counted = audit.count_block(groups, are_good)
+        if counted == 0:
             return
-        came += more
-        yield more
+        arrived += counted
+        yield counted

@@ -19,23 +19,23 @@ from equipoise.rates import clopper_pearson
 
 Ints = NDArray[np.int64]
 
-NAMES = ("verdict", "cost", "labels", "features", "estimate", "lower", "upper")
-RUN = np.dtype({"names": NAMES, "formats": ("U12", "f8", "i8", "i8", "f8", "f8", "f8")})
+RUN_FIELDS = ("verdict", "cost", "labels", "features", "estimate", "lower", "upper")
+RUN_DTYPE = np.dtype({"names": RUN_FIELDS, "formats": ("U12", "f8", "i8", "i8", "f8", "f8", "f8")})
 """A run; its estimate is NaN where an audit had none."""
-NOTHING = (Verdict.INCONCLUSIVE.value, 0.0, 0, 0, math.nan, 0.0, 1.0)
+UNDECIDED_RUN = (Verdict.INCONCLUSIVE.value, 0.0, 0, 0, math.nan, 0.0, 1.0)
 """A run that established nothing at no cost."""
 Runs = NDArray[np.void]
 """Runs side by side, each a :data:`RUN`."""
 
 
-def run_of(audit: Audit) -> tuple[object, ...]:
+def run_record(audit: Audit) -> tuple[object, ...]:
     """Return what an audit spent and found, as a :data:`RUN`."""
     # The audit's own books, not the finding's: labels pending at the verdict cost money too.
-    books = (audit.cost, audit.labels, audit.features)
-    if (found := audit.finding) is None:
-        return (NOTHING[0], *books, *NOTHING[4:])
-    estimate = math.nan if found.estimate is None else found.estimate
-    return (found.verdict.value, *books, estimate, found.lower, found.upper)
+    spent = (audit.cost, audit.labels, audit.features)
+    if (finding := audit.finding) is None:
+        return (UNDECIDED_RUN[0], *spent, *UNDECIDED_RUN[4:])
+    estimate = math.nan if finding.estimate is None else finding.estimate
+    return (finding.verdict.value, *spent, estimate, finding.lower, finding.upper)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,22 +83,33 @@ class Simulation(JsonValue, Shown):
 
     def summary(self) -> Summary:
         """Return the simulation in a few numbers."""
-        n, errors, levels = len(self), int(self.wrong.sum()), (0.05, 0.25, 0.5, 0.75, 0.95)
+        repeats, wrong_runs, quantiles = (
+            len(self),
+            int(self.wrong.sum()),
+            (0.05, 0.25, 0.5, 0.75, 0.95),
+        )
         covered = (self.lower <= self.gap) & (self.gap <= self.upper)
-        spread = float(np.std(self.cost, ddof=1)) if n > 1 else 0.0
+        deviation = float(np.std(self.cost, ddof=1)) if repeats > 1 else 0.0
         return Summary(
             audit=self.audit,
             question=self.question,
             costs=self.costs,
-            repeats=n,
+            repeats=repeats,
             gap=self.gap,
-            verdicts={str(v.value): float(np.mean(self.verdict == v.value)) for v in Verdict},
-            errors=errors,
-            error_rate=Interval(*clopper_pearson(errors, n, 0.025), estimate=errors / n),
+            verdicts={
+                str(verdict.value): float(np.mean(self.verdict == verdict.value))
+                for verdict in Verdict
+            },
+            errors=wrong_runs,
+            error_rate=Interval(
+                *clopper_pearson(wrong_runs, repeats, 0.025), estimate=wrong_runs / repeats
+            ),
             coverage=float(covered.mean()),
             mean_cost=float(self.cost.mean()),
-            standard_error=spread / n**0.5,
-            cost_quantiles={f"{q:g}": float(np.quantile(self.cost, q)) for q in levels},
+            standard_error=deviation / repeats**0.5,
+            cost_quantiles={
+                f"{quantile:g}": float(np.quantile(self.cost, quantile)) for quantile in quantiles
+            },
             mean_labels=float(self.labels.mean()),
             mean_features=float(self.features.mean()),
         )
@@ -107,8 +118,8 @@ class Simulation(JsonValue, Shown):
         return str(self.summary())
 
     def _rows(self) -> Sequence[Row]:
-        columns = [getattr(self, name).tolist() for name in NAMES]
-        return [dict(zip(NAMES, run, strict=True)) for run in zip(*columns, strict=True)]
+        columns = [getattr(self, name).tolist() for name in RUN_FIELDS]
+        return [dict(zip(RUN_FIELDS, values, strict=True)) for values in zip(*columns, strict=True)]
 
     def _table(self) -> Sequence[Row]:
         return ()  # a notebook shows the summary
@@ -147,23 +158,25 @@ class Summary(JsonValue):
 
     def __str__(self) -> str:
         truth = " or ".join(sorted(self.question.truth(self.gap)))
-        shares = ", ".join(f"{v} {share:.1%}" for v, share in self.verdicts.items() if share)
-        low, middle, high = (self.cost_quantiles[q] for q in ("0.05", "0.5", "0.95"))
-        rate = self.error_rate
+        verdict_shares = ", ".join(
+            f"{verdict} {share:.1%}" for verdict, share in self.verdicts.items() if share
+        )
+        low, middle, high = (self.cost_quantiles[quantile] for quantile in ("0.05", "0.5", "0.95"))
+        error_rate = self.error_rate
         # The adaptive audit has no features: there it counts people whose label was not asked for.
-        scored = self.audit == "adaptive" and self.mean_features > 0.0
-        more = "more people looked at" if scored else "feature vectors"
+        has_scores = self.audit == "adaptive" and self.mean_features > 0.0
+        features_noun = "more people looked at" if has_scores else "feature vectors"
         return "\n".join(
             [
                 f"{self.audit}: {self.repeats:,} runs, true gap {self.gap:.4f} ({truth})",
                 f"  question    {self.question}",
-                f"  verdicts    {shares}",
-                f"  wrong       {self.errors:,} of {self.repeats:,}: {rate.estimate:.2%}, "
-                f"95% interval [{rate.lower:.2%}, {rate.upper:.2%}]",
+                f"  verdicts    {verdict_shares}",
+                f"  wrong       {self.errors:,} of {self.repeats:,}: {error_rate.estimate:.2%}, "
+                f"95% interval [{error_rate.lower:.2%}, {error_rate.upper:.2%}]",
                 f"  coverage    {self.coverage:.1%} of the intervals held the gap",
                 f"  cost        mean {self.mean_cost:,.6g} ± {self.standard_error:,.3g}, "
                 f"median {middle:,.6g}, 90% between {low:,.6g} and {high:,.6g}",
                 f"  asked       {self.mean_labels:,.6g} labels and "
-                f"{self.mean_features:,.6g} {more} on average",
+                f"{self.mean_features:,.6g} {features_noun} on average",
             ]
         )

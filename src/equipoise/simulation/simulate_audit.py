@@ -15,8 +15,15 @@ from equipoise.display import Progress, silent
 from equipoise.errors import BadData, InvalidInput, require_n_jobs, require_whole
 from equipoise.history.past import Past
 from equipoise.question import Costs, Question, require_asked
-from equipoise.simulation.drive import Delay, Denied, require_prices_paid, run, run_in_blocks
-from equipoise.simulation.runs import NAMES, NOTHING, RUN, Runs, Simulation, run_of
+from equipoise.simulation.drive import Delay, DeniedPeople, require_prices_paid, run, run_in_blocks
+from equipoise.simulation.runs import (
+    RUN_DTYPE,
+    RUN_FIELDS,
+    UNDECIDED_RUN,
+    Runs,
+    Simulation,
+    run_record,
+)
 from equipoise.worlds import World
 from equipoise.worlds.world import require_world
 
@@ -81,7 +88,7 @@ def simulate(
     )
     runs = run_setting(setting, n_jobs=n_jobs, progress=progress)
     return Simulation(
-        **{name: runs[name] for name in NAMES},
+        **{name: runs[name] for name in RUN_FIELDS},
         audit=setting.audit.name,
         question=question,
         costs=costs,
@@ -146,30 +153,30 @@ def run_setting(
     from joblib import Parallel, delayed
 
     name = setting.audit.name
-    drawn = name in ("baseline", "rs", "exp") and setting.audit is audit_class(name)
-    if drawn and setting.at_once:
+    has_draw = name in ("baseline", "rs", "exp") and setting.audit is audit_class(name)
+    if has_draw and setting.at_once:
         from equipoise.simulation.draw_exp_audit import draw_exp
         from equipoise.simulation.draw_tau_audits import draw_tau
 
-        found = draw_exp(setting) if name == "exp" else draw_tau(setting)
-        if found is not None:
-            return found
+        drawn_runs = draw_exp(setting) if name == "exp" else draw_tau(setting)
+        if drawn_runs is not None:
+            return drawn_runs
     seeds = SeedSequence(setting.seed).spawn(setting.repeats)
-    work = (delayed(_run_once)(setting, at, seed) for at, seed in enumerate(seeds))
+    tasks = (delayed(_run_once)(setting, repeat, seed) for repeat, seed in enumerate(seeds))
     runs = []
-    for one in Parallel(n_jobs=n_jobs, return_as="generator")(work):
-        runs.append(one)
+    for run_values in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
+        runs.append(run_values)
         progress(len(runs) / setting.repeats)
-    return np.array(runs, dtype=RUN)
+    return np.array(runs, dtype=RUN_DTYPE)
 
 
 def _run_once(setting: Setting, repeat: int, seed: SeedSequence) -> tuple[object, ...]:
     rng = default_rng(seed)
     if (audit := setting.begin_repeat(repeat, rng)) is None:
-        return NOTHING
+        return UNDECIDED_RUN
     if type(audit) is AdaptiveAudit and setting.at_once:
-        run_in_blocks(audit, Denied.of(audit, setting.world), rng)
+        run_in_blocks(audit, DeniedPeople.of(audit, setting.world), rng)
         audit.conclude()
     else:
         run(audit, setting.world, rng, delay=setting.delay, people=setting.people)
-    return run_of(audit)
+    return run_record(audit)

@@ -16,7 +16,7 @@ from equipoise.errors import InvalidInput, ProtocolError
 from equipoise.protocol import Ticket, Want
 from equipoise.question import Costs, Question
 from equipoise.simulation import run, simulate
-from equipoise.simulation.drive import Denied, in_blocks
+from equipoise.simulation.drive import DeniedPeople, run_block_by_block
 from equipoise.worlds import CellWorld, TableWorld
 from tests.profiles import quick
 from tests.unit.evidence.states import weighed
@@ -336,7 +336,7 @@ def test_a_doubt_that_is_due_does_not_end_a_simulation() -> None:
     world = table({"A": 0.3, "B": 0.36}, slope=4.0)
     rng = np.random.default_rng(0)
     audit = AdaptiveAudit(world.past(50_000, rng), QUESTION, COSTS, assist=Assist())
-    for came in in_blocks(audit, Denied.of(audit, world), rng):
+    for came in run_block_by_block(audit, DeniedPeople.of(audit, world), rng):
         assert came > 0
         if audit.features >= 300:
             break

@@ -12,7 +12,7 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.history import History
 from equipoise.planning import Forecast, Scenario, forecast, plan
 from equipoise.planning.scenarios import scenarios
-from equipoise.planning.trial_runs import _place, run_trials
+from equipoise.planning.trial_runs import _quantile_place, run_trials
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld
@@ -128,7 +128,7 @@ def test_the_tried_range_holds_the_next_audit_as_often_as_it_says(n: int) -> Non
     values, inside = np.arange(n + 1.0), 0
     for last in values:
         rest = values[values != last]
-        inside += bool(rest[_place(0.1, n)] <= last <= rest[_place(0.9, n)])
+        inside += bool(rest[_quantile_place(0.1, n)] <= last <= rest[_quantile_place(0.9, n)])
     assert min(0.8, (n - 1) / (n + 1)) <= inside / (n + 1) <= 0.9
 
 

@@ -17,7 +17,7 @@ from equipoise.free_check import check
 from equipoise.history import History
 from equipoise.planning import Forecast, Plan, Scenario, plan
 from equipoise.planning.make_plan import _advise
-from equipoise.planning.scenarios import as_often, scenarios
+from equipoise.planning.scenarios import denied_rates_by_ratio, scenarios
 from equipoise.question import Costs, Question, Verdict
 from equipoise.worlds import CellWorld, MixtureWorld
 
@@ -94,7 +94,7 @@ def test_a_past_that_is_too_small_is_said_to_be_and_how_many_rows_would_do() -> 
 def test_the_paper_s_audits_in_a_line_each_at_the_usual_case() -> None:
     made = plan(WORLD.past(), QUESTION, COSTS)
     assert [other.audit for other in made.others] == ["rs", "baseline", "exp"]
-    usual = CellWorld(WORLD.cells, as_often(WORLD.cells))
+    usual = CellWorld(WORLD.cells, denied_rates_by_ratio(WORLD.cells))
     assert made.others[0].price == expectation("rs", usual, QUESTION, COSTS)
     assert [other.possible for other in made.others] == [True, True, False]
     assert "features of past people" in made.others[2].missing[0]
@@ -119,7 +119,7 @@ def test_random_accepts_say_which_case_to_expect() -> None:
     first = made.cases[0]
     assert "accepted at random" in first.scenario.name
     for group, (good, bad, _) in accepts.items():
-        usual = as_often(cells)[group]
+        usual = denied_rates_by_ratio(cells)[group]
         assert first.scenario.r[group] == pytest.approx((good + 10 * usual) / (good + bad + 10))
     assert made.advice == (
         f"run the adaptive audit; it costs about {first.median:,.4g} if {first.scenario.name}, and "

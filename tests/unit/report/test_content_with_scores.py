@@ -7,9 +7,9 @@ import pytest
 
 from equipoise import Assist, Costs, History, LiveAudit, Question, Want
 from equipoise.bounds import expectation
-from equipoise.planning.scenarios import as_often
+from equipoise.planning.scenarios import denied_rates_by_ratio
 from equipoise.report import Report, to_html
-from equipoise.report.content import plan_of
+from equipoise.report.content import plan_similar_audit
 from equipoise.service.audits import Snapshot
 from equipoise.worlds import CellWorld
 
@@ -76,11 +76,13 @@ def test_estimates_are_the_observations_means_not_shares_of_those_asked(
         group: ((own.positive + own.negative) * shares[group] + 10 * usual)
         / (own.positive + own.negative + 10)
         for (group, own), usual in zip(
-            report.status.groups.items(), as_often(live.settings.past.cells).values(), strict=True
+            report.status.groups.items(),
+            denied_rates_by_ratio(live.settings.past.cells).values(),
+            strict=True,
         )
     }
-    assert plan_of(live).cases[0].scenario.r == pytest.approx(seen)
-    world = CellWorld(live.settings.past.cells, plan_of(live).cases[0].scenario.r)
+    assert plan_similar_audit(live).cases[0].scenario.r == pytest.approx(seen)
+    world = CellWorld(live.settings.past.cells, plan_similar_audit(live).cases[0].scenario.r)
     assert (
         report.published["RS-Audit"].cost == expectation("rs", world, QUESTION, report.costs).cost
     )

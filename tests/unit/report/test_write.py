@@ -16,7 +16,7 @@ from equipoise.protocol import Want
 from equipoise.question import Costs, Question
 from equipoise.report import Report, to_html, write_report
 from equipoise.report.event_log import log_rows
-from equipoise.report.pictures import nice_ticks
+from equipoise.report.pictures import round_ticks
 from equipoise.worlds import CellWorld
 from tests.support.simulated import simulate_live
 
@@ -203,5 +203,5 @@ def test_a_live_audit_is_written_under_its_name(
 
 
 def test_ticks_are_round() -> None:
-    assert nice_ticks(1.0, 6) == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    assert nice_ticks(730.0, 6) == [0.0, 200.0, 400.0, 600.0]
+    assert round_ticks(1.0, 6) == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    assert round_ticks(730.0, 6) == [0.0, 200.0, 400.0, 600.0]

@@ -21,13 +21,13 @@ def test_expected_in_all_is_at_least_what_is_spent_and_says_what_it_is() -> None
     report = Report.of(live)
     status, forecast = report.status, report.forecast
     assert forecast is not None
-    low, middle, high = forecast.in_all(status.spent)
+    low, middle, high = forecast.range_in_all(status.spent)
     assert (low, middle, high) == tuple(forecast.cost.values())
     spent = round(2 * high)
     for paid, expected in ((round(middle - 1), middle), (spent, spent)):
         now = replace(status, spent=paid)
-        assert forecast.in_all(paid)[1] == expected
-        assert min(forecast.in_all(paid)) >= paid > low
+        assert forecast.range_in_all(paid)[1] == expected
+        assert min(forecast.range_in_all(paid)) >= paid > low
         seen = Snapshot.of(live, now, report)
         facts = {"name": "x", "checkpoint": None, "proof": None, "settings": live.settings}
         words = page(READER, "live.html", seen=seen, **facts).body.decode()
@@ -42,7 +42,7 @@ def test_where_the_past_cannot_decide_nothing_is_expected() -> None:
     live = LiveAudit.create("sqlite://", "x", History.from_cells(few), Question(), Costs(1, 100))
     forecast = Report.of(live).forecast
     assert forecast is not None
-    assert forecast.in_all(0) == ()
+    assert forecast.range_in_all(0) == ()
 
 
 def test_whose_intervals_do_not_meet_differ() -> None:

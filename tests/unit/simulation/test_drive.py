@@ -15,7 +15,7 @@ from equipoise.history.past import Past
 from equipoise.protocol import Want
 from equipoise.question import Costs, Question, Verdict
 from equipoise.simulation import simulate
-from equipoise.simulation.drive import Denied, run_in_blocks
+from equipoise.simulation.drive import DeniedPeople, run_in_blocks
 from equipoise.worlds import CellWorld
 from tests.profiles import examples
 
@@ -60,7 +60,7 @@ def random_case(seed: int) -> tuple[CellWorld, Past, Question, Costs]:
 def test_a_run_in_blocks_can_be_replayed_by_ask_and_tell(seed: int) -> None:
     world, past, question, costs = random_case(seed)
     block = Recording(past, question, costs)
-    run_in_blocks(block, Denied.of(block, world), np.random.default_rng(seed))
+    run_in_blocks(block, DeniedPeople.of(block, world), np.random.default_rng(seed))
     finding = block.conclude()
     single = AdaptiveAudit(past, question, costs)
     names, labels = block.groups, block.labels
@@ -85,7 +85,7 @@ def test_a_run_in_blocks_can_be_replayed_by_ask_and_tell(seed: int) -> None:
 def test_groups_may_come_in_another_order_than_the_worlds() -> None:
     turned = CellWorld.from_shares({"B": (0.1, 0.1, 0.8, 0.4), "A": (0.3, 0.1, 0.6, 0.5)})
     audit = AdaptiveAudit(turned.past(), QUESTION, Costs())
-    run_in_blocks(audit, Denied.of(audit, WORLD), np.random.default_rng(0))
+    run_in_blocks(audit, DeniedPeople.of(audit, WORLD), np.random.default_rng(0))
     for group, spending in audit.spending.items():
         failed = spending.failures / spending.labels
         assert abs(failed - (1.0 - WORLD.r[group])) < 4.0 * 0.5 / spending.labels**0.5
