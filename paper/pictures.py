@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pandas import DataFrame
 
-from equipoise.display import styled
+from equipoise.display import plot_style
 from paper.page import where
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def new_figure(
 
 def to_svg(draw: Callable[[], Figure]) -> str:
     """Draw a figure in the product's style and return it as SVG text."""
-    with styled():
+    with plot_style():
         return small_svg(draw())
 
 

@@ -20,7 +20,7 @@ class JsonValue:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the value as plain dictionaries, lists, strings and numbers."""
-        own = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.init}  # type: ignore[arg-type]
+        own = {f.name: to_plain_data(getattr(self, f.name)) for f in fields(self) if f.init}  # type: ignore[arg-type]
         return {name: value for name, value in own.items() if value or name not in self._optional}
 
     def to_json(self, *, indent: int | None = None) -> str:
@@ -42,20 +42,20 @@ class JsonValue:
         return cls.from_dict(json.loads(text))
 
 
-def plain(value: Any) -> Any:
+def to_plain_data(value: Any) -> Any:
     """Turn a value into what :mod:`json` can write; a number without limit, or none, is null."""
     if isinstance(value, JsonValue):
         return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+        return {f.name: to_plain_data(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
+        return {str(k): to_plain_data(v) for k, v in value.items()}
     if isinstance(value, tuple | list):
-        return [plain(v) for v in value]
+        return [to_plain_data(v) for v in value]
     if hasattr(value, "tolist"):  # a numpy array or scalar
-        return plain(value.tolist())
+        return to_plain_data(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

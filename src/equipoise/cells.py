@@ -91,7 +91,7 @@ class GroupCells(JsonValue):
         return self.approved_positive + self.approved_negative + self.approved_unknown
 
     @property
-    def unseen(self) -> float:
+    def denied_without_outcome(self) -> float:
         """The denied whose outcome nobody knows: all but those whom a test programme accepted."""
         return self.denied - sum(self.random_accepts[:2])
 

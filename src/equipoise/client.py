@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
-from equipoise._json import plain
+from equipoise._json import to_plain_data
 from equipoise.errors import (
     Conflict,
     EquipoiseError,
@@ -120,7 +120,7 @@ class RemoteAudit(Verbs):
         """Begin an audit, or find it begun; ``settings`` as in :meth:`LiveAudit.create`."""
         made = cls(url, name, token=token, patience=patience)
         body = {"past": history.cells.to_dict(), "question": question, "costs": costs, **settings}
-        made._call("PUT", "", plain(body))
+        made._call("PUT", "", to_plain_data(body))
         return made
 
     def close(self) -> None:

@@ -90,7 +90,7 @@ class GapScale(StrEnum):
 
 
 @dataclass(frozen=True)
-class Compare(JsonValue):
+class Comparison(JsonValue):
     """Who is compared with whom, where it is not every group with every other.
 
     Parameters
@@ -111,7 +111,7 @@ class Compare(JsonValue):
     Examples
     --------
     >>> from equipoise import Question
-    >>> print(Question("equal_opportunity", compare=Compare(against="White", direction="below")))
+    >>> print(Question("equal_opportunity", compare=Comparison(against="White", direction="below")))
     equal opportunity: FAIR if the gap (the largest difference between groups, each against White,
     where it is below) <= 0.05, UNFAIR if the gap > 0.1, wrong with probability <= 0.05
     """
@@ -154,6 +154,8 @@ class Compare(JsonValue):
         return "".join(f", {part}" for part in parts if part)
 
 
+Compare = Comparison  # the name under which users construct one
+
 _DIRECTIONS = ("both", "below", "above")
 
 
@@ -177,7 +179,7 @@ class Block:
             or (low == self.reference and self.direction != "below")
         )
 
-    def ranges(
+    def rate_ranges(
         self, scale: GapScale, low: ArrayLike, high: ArrayLike, gap: float
     ) -> tuple[Array, Array]:
         """Return where each group's rate lies if a level is in [low, high], no gap above ``gap``.
@@ -191,7 +193,7 @@ class Block:
         most = np.inf if self.direction == "below" else scale.above(high, gap)
         return np.where(at | (self.reference is None), low, least), np.where(at, high, most)
 
-    def least(self, scale: GapScale, low: Array, high: Array) -> Array:
+    def least_gap(self, scale: GapScale, low: Array, high: Array) -> Array:
         """Return the least gap of rates that lie in these ranges; the last axis is the group.
 
         Not positive where there need be none. Against a reference, groups whose ranges are apart
@@ -209,13 +211,13 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ResolvedComparison:
     """A comparison of so many groups, by position: its blocks, and who is in none of them.
 
     Examples
     --------
     >>> import numpy as np
-    >>> below = compared(Compare(against="A", direction="below"), ["A", "B", "C"])
+    >>> below = resolve(Comparison(against="A", direction="below"), ["A", "B", "C"])
     >>> below.pairs, float(below.gap(np.array([0.5, 0.4, 0.9])).round(3))
     (((0, 1), (0, 2)), 0.1)
     """
@@ -236,24 +238,24 @@ class Compared:
 
     def gap(self, rates: Array) -> Array:
         """Return the largest gap, 0 if there is none; the last axis is the group."""
-        return self.most(rates, rates)
+        return self.largest_gap(rates, rates)
 
-    def most(self, low: Array, high: Array) -> Array:
+    def largest_gap(self, low: Array, high: Array) -> Array:
         """Return the largest gap of rates that lie in these ranges."""
         higher, lower = np.array(self.pairs).T
         gaps = self.scale.gap(low[..., lower], high[..., higher])
         return np.asarray(np.maximum(gaps.max(axis=-1), 0.0))
 
-    def least(self, low: Array, high: Array) -> Array:
+    def least_gap(self, low: Array, high: Array) -> Array:
         """Return the least gap of rates that lie in these ranges."""
         gaps = [
-            block.least(self.scale, low[..., block.groups], high[..., block.groups])
+            block.least_gap(self.scale, low[..., block.groups], high[..., block.groups])
             for block in self.blocks
         ]
         return np.asarray(np.maximum(np.max(gaps, axis=0), 0.0))
 
 
-def compared(compare: str | Compare, groups: Iterable[str]) -> Compared:
+def resolve(compare: str | Comparison, groups: Iterable[str]) -> ResolvedComparison:
     """Return who is compared among these groups.
 
     Whoever is to be left out need not be among them. Strata without two groups, or without the
@@ -262,11 +264,11 @@ def compared(compare: str | Compare, groups: Iterable[str]) -> Compared:
     Examples
     --------
     >>> names = ["car | A", "car | B", "home | A", "home | B", "boat | A"]
-    >>> found = compared(Compare(within=True), names)
+    >>> found = resolve(Comparison(within=True), names)
     >>> found.pairs, found.left_out
     (((0, 1), (1, 0), (2, 3), (3, 2)), ('boat | A',))
     """
-    compare = compare if isinstance(compare, Compare) else Compare(GapScale(compare).value)
+    compare = compare if isinstance(compare, Comparison) else Comparison(GapScale(compare).value)
     names, against, strata = tuple(groups), compare.against, dict[str, dict[str, int]]()
     for at, name in enumerate(names):
         stratum, mark, group = name.partition(WITHIN) if compare.within else ("", WITHIN, name)
@@ -300,4 +302,4 @@ def compared(compare: str | Compare, groups: Iterable[str]) -> Compared:
         )
     within = {at for block in blocks for at in block.groups}
     left_out = tuple(name for at, name in enumerate(names) if at not in within)
-    return Compared(GapScale(compare.by), tuple(blocks), left_out)
+    return ResolvedComparison(GapScale(compare.by), tuple(blocks), left_out)

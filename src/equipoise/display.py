@@ -40,7 +40,7 @@ STYLE: dict[Any, Any] = {
 
 
 @contextmanager
-def styled() -> Iterator[None]:
+def plot_style() -> Iterator[None]:
     """Draw in this style inside."""
     try:
         import matplotlib
@@ -50,7 +50,7 @@ def styled() -> Iterator[None]:
         yield
 
 
-def wrapped(words: str) -> str:
+def wrap_caption(words: str) -> str:
     """Return words as lines that fit above or below a picture."""
     return fill(words, 62)
 
@@ -73,7 +73,7 @@ Row = Mapping[str, object]
 MOST_ROWS = 30  # of a table in a notebook
 
 
-class Shown:
+class Displayable:
     """Mixin for results: ``to_frame``, ``plot``, and HTML for notebooks.
 
     A result defines its rows, its picture if it has one, and the lines above its table.
@@ -104,10 +104,10 @@ class Shown:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the result with matplotlib, in ``ax`` if it is given; return the axes."""
-        if type(self)._draw is Shown._draw:
+        if type(self)._draw is Displayable._draw:
             kind = type(self).__name__
             raise InvalidInput(f"a {kind} has no picture; draw what you need of its to_frame()")
-        with styled():
+        with plot_style():
             if ax is None:
                 from matplotlib import pyplot
 
@@ -127,7 +127,9 @@ def html_table(rows: Sequence[Row]) -> str:
         return ""
     head = "".join(f'<th scope="col">{escape(name.replace("_", " "))}</th>' for name in rows[0])
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(written(value))}</td>" for value in row.values()) + "</tr>"
+        "<tr>"
+        + "".join(f"<td>{escape(format_value(value))}</td>" for value in row.values())
+        + "</tr>"
         for row in rows[:MOST_ROWS]
     )
     more = len(rows) - MOST_ROWS
@@ -135,12 +137,12 @@ def html_table(rows: Sequence[Row]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{left}"
 
 
-def written(value: object) -> str:
+def format_value(value: object) -> str:
     """Write a value of a table: numbers of any size, nothing as a dash, words as they are.
 
     Examples
     --------
-    >>> [written(x) for x in (290.5, 12_345.6, 1_234_567.0, float("inf"), 12_345, None)]
+    >>> [format_value(x) for x in (290.5, 12_345.6, 1_234_567.0, float("inf"), 12_345, None)]
     ['290.5', '12,346', '1.23e+06', 'no limit', '12,345', '–']
     """
     if value is None:
@@ -154,12 +156,12 @@ def written(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def money(amount: float, currency: str, decimals: int) -> str:
+def format_money(amount: float, currency: str, decimals: int) -> str:
     """Write minor units as people read money.
 
     Examples
     --------
-    >>> money(123456, "EUR", 2)
+    >>> format_money(123456, "EUR", 2)
     '1,234.56 EUR'
     """
     unit = f" {currency}" if currency else ""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise._arrays import Array
-from equipoise._json import JsonValue, plain
-from equipoise.comparison import Compare, GapScale, compared
-from equipoise.display import Row, Shown, money
+from equipoise._json import JsonValue, to_plain_data
+from equipoise.comparison import Comparison, GapScale, resolve
+from equipoise.display import Displayable, Row, format_money
 from equipoise.metrics import METRICS
 from equipoise.question import Question, Verdict
 from equipoise.rates import RATES, Rate
@@ -40,7 +40,7 @@ class Interval(JsonValue):
     def __contains__(self, value: float) -> bool:
         return self.lower <= value <= self.upper
 
-    def guessing(self, value: float | None) -> Interval:
+    def with_estimate(self, value: float | None) -> Interval:
         """Return the range with a best guess, which is kept inside it."""
         guess = None if value is None else min(max(value, self.lower), self.upper)
         return Interval(self.lower, self.upper, guess)
@@ -83,7 +83,7 @@ class GroupShares(JsonValue):
         denied, good, r = (share.estimate for share in shares)
         if denied is None or (good is None and denied < 1.0):
             return known
-        return known.guessing(_rate_at(rate, denied, good or 0.0, r))
+        return known.with_estimate(_rate_at(rate, denied, good or 0.0, r))
 
 
 def _rate_at(rate: Rate, denied: float, good: float, r: float | None) -> float | None:
@@ -91,7 +91,7 @@ def _rate_at(rate: Rate, denied: float, good: float, r: float | None) -> float |
     curve = rate.curve((1.0 - denied) * good, (1.0 - denied) * (1.0 - good), denied)
     if curve is None or (r is None and curve.trend != 0):
         return None
-    return curve.at(min(max(r or 0.0, 0.0), 1.0))
+    return curve.value_at(min(max(r or 0.0, 0.0), 1.0))
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Separation(JsonValue):
 
 
 def separation(
-    rates: Mapping[str, Mapping[str, Interval]], compare: str | Compare = GapScale.DIFFERENCE
+    rates: Mapping[str, Mapping[str, Interval]], compare: str | Comparison = GapScale.DIFFERENCE
 ) -> Separation | None:
     """Return the compared groups and the rate whose intervals are furthest apart; None if all meet.
 
@@ -126,7 +126,7 @@ def separation(
 
 
 def gap_interval(
-    rates: Mapping[str, Mapping[str, Interval]], compare: str | Compare = GapScale.DIFFERENCE
+    rates: Mapping[str, Mapping[str, Interval]], compare: str | Comparison = GapScale.DIFFERENCE
 ) -> Interval:
     """Return the gaps that rates can have if each lies in its interval, and the best guess.
 
@@ -136,31 +136,31 @@ def gap_interval(
     >>> print(gap_interval({"selection_rate": {"A": a, "B": b}}))
     0.300 in [0.100, 0.400]
     """
-    asked = compared(compare, next(iter(rates.values())))
+    asked = resolve(compare, next(iter(rates.values())))
     own = [[(i.lower, i.upper, i.estimate) for i in by.values()] for by in rates.values()]
     low, high, guess = np.moveaxis(np.array(own, dtype=float), -1, 0)
     known = not np.isnan(guess[:, asked.groups]).any()
     return Interval(
-        float(asked.least(low, high).max()),
-        float(asked.most(low, high).max()),
+        float(asked.least_gap(low, high).max()),
+        float(asked.largest_gap(low, high).max()),
         float(asked.gap(guess).max()) if known else None,
     )
 
 
 def _pairs(
-    rates: Mapping[str, Mapping[str, Interval]], compare: str | Compare
+    rates: Mapping[str, Mapping[str, Interval]], compare: str | Comparison
 ) -> list[tuple[Separation, Interval, Interval]]:
     """Return every gap that counts, with the higher and the lower group's interval."""
     return [
         (Separation(rate, names[high], names[low]), by_group[names[high]], by_group[names[low]])
         for rate, by_group in rates.items()
         for names in [[*by_group]]
-        for high, low in compared(compare, names).pairs
+        for high, low in resolve(compare, names).pairs
     ]
 
 
 @dataclass(frozen=True)
-class Finding(JsonValue, Shown):
+class Finding(JsonValue, Displayable):
     """The answer of an audit, and everything needed to defend it.
 
     It prints, shows itself in a notebook, draws itself (``plot``), and becomes a table
@@ -348,11 +348,14 @@ class Finding(JsonValue, Shown):
 
     def to_full_dict(self) -> dict[str, Any]:
         """Return :meth:`to_dict` with every rate and every metric, where there are any."""
-        more = {"all_rates": plain(self.all_rates()), "all_metrics": plain(self.all_metrics())}
+        more = {
+            "all_rates": to_plain_data(self.all_rates()),
+            "all_metrics": to_plain_data(self.all_metrics()),
+        }
         return self.to_dict() | (more if self.shares else {})
 
     def _draw(self, ax: Axes) -> None:
-        from equipoise.display import BLUE, FAIR, GREY, INK, UNFAIR, draw_ranges, wrapped
+        from equipoise.display import BLUE, FAIR, GREY, INK, UNFAIR, draw_ranges, wrap_caption
 
         rows = [
             (f"{rate.replace('_', ' ')}: {group}".rstrip(": "), i.lower, i.estimate, i.upper)
@@ -368,13 +371,13 @@ class Finding(JsonValue, Shown):
         draw_ranges(ax, rows, [INK, *[BLUE] * (len(rows) - 1)])
         ax.set_xlim(0.0, 1.0)
         axis = f"{self.question.gap_scale.noun} (the gap) and rates, as shares"
-        ax.set_xlabel(f"{axis}\n{wrapped(self.meaning)}")
-        ax.set_title(wrapped(f"{self.verdict}: {self.who or self.reason}"), loc="left", pad=16)
+        ax.set_xlabel(f"{axis}\n{wrap_caption(self.meaning)}")
+        ax.set_title(wrap_caption(f"{self.verdict}: {self.who or self.reason}"), loc="left", pad=16)
 
     def __str__(self) -> str:
         cost = f"{self.cost:,.10g}"
         if self.currency or self.decimals:
-            cost = money(self.cost, self.currency, self.decimals)
+            cost = format_money(self.cost, self.currency, self.decimals)
         more = f" and {self.features:,} feature vectors" if self.features else ""
         if self.score_only:
             more = f" and {self.score_only:,} more people looked at"

@@ -116,11 +116,11 @@ class ErrorBudget:
         return cls(
             verdict[0] * fair / 2,
             verdict[1] * unfair / all_bounds,
-            intervals * question.strictest / all_bounds,
+            intervals * question.strictest_level / all_bounds,
             fair * evidence[0],
             unfair * evidence[1],
-            labels * question.strictest / groups,
-            table * question.strictest / (4 * groups),
+            labels * question.strictest_level / groups,
+            table * question.strictest_level / (4 * groups),
         )
 
 
@@ -129,7 +129,7 @@ def tau_event_level(question: Question, groups: int) -> float:
 
     Per group and outcome there are four: online or past, too many or too few.
     """
-    return question.strictest / (8.0 * groups)
+    return question.strictest_level / (8.0 * groups)
 
 
 def exp_event_level(delta: float, groups: int) -> float:
@@ -144,4 +144,4 @@ def approval_level(groups: int) -> float:
 
 def exp_level(question: Question) -> float:
     """Return the level of each ending of Exp-Audit: by its model, or by RS-Audit if that fails."""
-    return question.strictest / 2.0
+    return question.strictest_level / 2.0

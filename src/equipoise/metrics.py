@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.cells import Cells
-from equipoise.comparison import Compare, GapScale, compared
+from equipoise.comparison import Comparison, GapScale, resolve
 from equipoise.errors import BadData, InvalidInput
 from equipoise.rates import RATES, Rate
 
@@ -79,7 +79,7 @@ def register(metric: Metric) -> None:
     RATES.update({rate.name: rate for rate in metric.rates})
 
 
-def rates(cells: Cells, r: Mapping[str, float], metric: str) -> dict[str, dict[str, float]]:
+def rates_given_r(cells: Cells, r: Mapping[str, float], metric: str) -> dict[str, dict[str, float]]:
     """Return every group's rates when ``r`` is known, as rate -> group -> value.
 
     Raises
@@ -102,22 +102,25 @@ def rates(cells: Cells, r: Mapping[str, float], metric: str) -> dict[str, dict[s
     return out
 
 
-def gap(
-    cells: Cells, r: Mapping[str, float], metric: str, compare: str | Compare = GapScale.DIFFERENCE
+def gap_given_r(
+    cells: Cells,
+    r: Mapping[str, float],
+    metric: str,
+    compare: str | Comparison = GapScale.DIFFERENCE,
 ) -> float:
     """Return the gap, the largest one over the metric's rates and the groups that are compared.
 
     Examples
     --------
     >>> cells = Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(10, 5, 85)})
-    >>> round(gap(cells, {"A": 0.2, "B": 0.1}, "equal_opportunity"), 4)
+    >>> round(gap_given_r(cells, {"A": 0.2, "B": 0.1}, "equal_opportunity"), 4)
     0.1737
-    >>> round(gap(cells, {"A": 0.2, "B": 0.1}, "equal_opportunity", "ratio"), 4)
+    >>> round(gap_given_r(cells, {"A": 0.2, "B": 0.1}, "equal_opportunity", "ratio"), 4)
     0.2432
     """
-    asked = compared(compare, cells)
+    asked = resolve(compare, cells)
     inside = [cells.groups[at] for at in asked.groups]
-    by_rate = rates(Cells({group: cells[group] for group in inside}), r, metric)
+    by_rate = rates_given_r(Cells({group: cells[group] for group in inside}), r, metric)
     values = [[by_group.get(group, np.nan) for group in cells] for by_group in by_rate.values()]
     return float(asked.gap(np.array(values)).max())
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Literal
 
 from equipoise._json import JsonValue
-from equipoise.comparison import WITHIN, Compare, Compared, GapScale, compared
+from equipoise.comparison import WITHIN, Comparison, GapScale, ResolvedComparison, resolve
 from equipoise.errors import (
     InvalidInput,
     UnknownName,
@@ -41,7 +41,7 @@ class Question(JsonValue):
 
     The gap is the largest over the metric's rates, of ``highest - lowest`` over the groups
     (``compare="difference"``) or of ``1 - lowest/highest`` (``compare="ratio"``: gamma = 0.2 is
-    the four-fifths rule; 0/0 counts as 0, 0/x as 1); a :class:`Compare` says which groups are
+    the four-fifths rule; 0/0 counts as 0, 0/x as 1); a :class:`Comparison` says which groups are
     compared, where it is not every one with every other. FAIR is right when the gap is at most
     gamma, UNFAIR when it is above gamma + epsilon; in between either answer is right. A verdict is
     wrong with probability at most ``delta``.
@@ -61,7 +61,7 @@ class Question(JsonValue):
         Separate levels for calling an unfair decision-maker FAIR and a fair one UNFAIR;
         ``delta`` where left out.
     compare
-        ``"difference"``, ``"ratio"``, or a :class:`Compare` that also says who is compared with
+        ``"difference"``, ``"ratio"``, or a :class:`Comparison` that also says who is compared with
         whom. ``gamma + epsilon`` must be below 1 for a ratio. Where a rate is 0 in every group,
         the ratio is FAIR, but no number of labels tells it from one that is 0 in one group only:
         FAIR is out of reach, and C* infinite.
@@ -82,7 +82,7 @@ class Question(JsonValue):
     delta: float = 0.05
     delta_wrong_fair: float | None = None
     delta_wrong_unfair: float | None = None
-    compare: Literal["difference", "ratio"] | Compare = "difference"
+    compare: Literal["difference", "ratio"] | Comparison = "difference"
 
     def __post_init__(self) -> None:
         several = self.metric.split("+") if isinstance(self.metric, str) else self.metric
@@ -101,9 +101,9 @@ class Question(JsonValue):
                         f"keeps; got {level!r}"
                     )
         asked = self.compare
-        if not isinstance(asked, Compare):
-            asked = Compare.from_dict(asked) if isinstance(asked, Mapping) else Compare(asked)
-        is_plain = asked == Compare(asked.by)  # one question is written in one way
+        if not isinstance(asked, Comparison):
+            asked = Comparison.from_dict(asked) if isinstance(asked, Mapping) else Comparison(asked)
+        is_plain = asked == Comparison(asked.by)  # one question is written in one way
         object.__setattr__(self, "compare", asked.by if is_plain else asked)
         rule = "must be at most 1, the largest possible difference"
         if ratio := self.gap_scale is GapScale.RATIO:
@@ -113,23 +113,23 @@ class Question(JsonValue):
             raise InvalidInput(f"'gamma' + 'epsilon' {rule}; got {got}")
 
     @property
-    def comparison(self) -> Compare:
+    def comparison(self) -> Comparison:
         """Who is compared with whom, and how."""
-        return self.compare if isinstance(self.compare, Compare) else Compare(self.compare)
+        return self.compare if isinstance(self.compare, Comparison) else Comparison(self.compare)
 
     @property
     def gap_scale(self) -> GapScale:
         """How two groups' rates are compared."""
         return GapScale(self.comparison.by)
 
-    def compared(self, groups: Iterable[str]) -> Compared:
+    def resolve(self, groups: Iterable[str]) -> ResolvedComparison:
         """Return who is compared among all of the groups, by position."""
         names = tuple(groups)
         parts = {name.partition(WITHIN)[2] for name in names} if self.comparison.within else set()
         for name in self.comparison.leave_out:
             if name not in (known := sorted({*names, *parts})):
                 raise UnknownName("group in 'leave_out'", name, known)
-        return compared(self.comparison, names)
+        return resolve(self.comparison, names)
 
     @property
     def level_wrong_fair(self) -> float:
@@ -142,7 +142,7 @@ class Question(JsonValue):
         return self.delta if self.delta_wrong_unfair is None else self.delta_wrong_unfair
 
     @property
-    def strictest(self) -> float:
+    def strictest_level(self) -> float:
         """The smaller of the two levels, for whatever could cause either mistake."""
         return min(self.level_wrong_fair, self.level_wrong_unfair)
 
@@ -234,12 +234,12 @@ class Costs(JsonValue):
 def as_question(question: object) -> Question:
     """Return a question; the name of a metric asks with the usual gamma, epsilon and delta."""
     asked = Question(question) if isinstance(question, str) else question
-    require_asked(asked)
+    require_question_and_costs(asked)
     assert isinstance(asked, Question)
     return asked
 
 
-def require_asked(question: object, costs: object = None) -> None:
+def require_question_and_costs(question: object, costs: object = None) -> None:
     """Raise unless a question, and prices where there are any, are what they should be."""
     require_kind("question", question, Question, "a Question, as in Question('equal_opportunity')")
     if costs is not None:

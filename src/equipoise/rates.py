@@ -34,7 +34,7 @@ class Curve:
     Examples
     --------
     >>> tpr = Curve(1.0, 0.0, 1.0, 2.0)  # 1 / (1 + 2 r)
-    >>> tpr.at(0.5), float(tpr.until(0.5, falling=True)), tpr.trend
+    >>> tpr.value_at(0.5), float(tpr.largest_r_with(0.5, falling=True)), tpr.trend
     (0.5, 0.5, -1)
     """
 
@@ -53,7 +53,7 @@ class Curve:
         """+1 if the one curve rises in r, -1 if it falls, 0 if it is constant."""
         return int(self._slope > 0.0) - int(self._slope < 0.0)
 
-    def at(self, r: float) -> float:
+    def value_at(self, r: float) -> float:
         """Return the value of the one curve at one r, as a plain number."""
         return float((self.a + self.b * r) / (self.c + self.d * r))
 
@@ -66,7 +66,7 @@ class Curve:
         """Return the derivatives at r."""
         return np.asarray(self._slope / (self.c + self.d * np.asarray(r, dtype=float)) ** 2)
 
-    def until(self, value: ArrayLike, *, falling: bool) -> Array:
+    def largest_r_with(self, value: ArrayLike, *, falling: bool) -> Array:
         """Return the largest r with rate >= value (falling rate) or rate <= value (rising rate).
 
         It is -inf where no r in [0, 1] is such, and inf where all are and the curve does not reach
@@ -82,14 +82,14 @@ class Curve:
         after = np.where(rises, v > one, v < one)
         return np.where(before, -np.inf, np.where(after, np.inf, r))
 
-    def since(self, value: ArrayLike, *, falling: bool) -> Array:
+    def smallest_r_with(self, value: ArrayLike, *, falling: bool) -> Array:
         """Return the least r with rate <= value (falling rate) or rate >= value (rising rate).
 
         It is inf where no r in [0, 1] is such, and -inf where all are and the curve does not reach
         the value, as one that is constant.
         """
         all_alike = (np.asarray(self._slope) == 0.0) & (self.a / self.c == np.asarray(value))
-        return np.where(all_alike, -np.inf, self.until(value, falling=falling))
+        return np.where(all_alike, -np.inf, self.largest_r_with(value, falling=falling))
 
     @property
     def _slope(self) -> float | Array:
@@ -113,29 +113,33 @@ class Band:
         """Whether labels of denied people can say anything about the rate."""
         return self.low.trend != 0 or self.high.trend != 0
 
-    def over(self, start: float, end: float) -> tuple[float, float]:
+    def rate_range(self, start: float, end: float) -> tuple[float, float]:
         """Return the least and the largest rate for r between ``start`` and ``end``."""
-        low = min(self.low.at(start), self.low.at(end))
-        high = max(self.high.at(start), self.high.at(end))
+        low = min(self.low.value_at(start), self.low.value_at(end))
+        high = max(self.high.value_at(start), self.high.value_at(end))
         return max(low, 0.0), min(high, 1.0)  # bounds of shares may go beyond what a rate can be
 
-    def between(self, low: ArrayLike, high: ArrayLike, *, falling: bool) -> tuple[Array, Array]:
+    def r_range(self, low: ArrayLike, high: ArrayLike, *, falling: bool) -> tuple[Array, Array]:
         """Return the least and the largest r with which the rate may lie in ``[low, high]``.
 
         No r does where the least is above the largest; -inf and inf stand for no limit on a side.
         """
         if falling:
-            return self.low.since(high, falling=True), self.high.until(low, falling=True)
-        return self.high.since(low, falling=False), self.low.until(high, falling=False)
+            return self.low.smallest_r_with(high, falling=True), self.high.largest_r_with(
+                low, falling=True
+            )
+        return self.high.smallest_r_with(low, falling=False), self.low.largest_r_with(
+            high, falling=False
+        )
 
 
-UNKNOWN = Band(Curve(0.0), Curve(1.0))
+UNDEFINED_RATE = Band(Curve(0.0), Curve(1.0))
 """The band of a rate that is undefined: it may be anything."""
 
 Bands = Mapping[str, Mapping[str, Band]]
 """Rate name -> group -> band."""
 
-CELLS = frozenset({"tp", "fp", "fn", "tn"})
+CONFUSION_CELLS = frozenset({"tp", "fp", "fn", "tn"})
 
 
 @dataclass(frozen=True)
@@ -158,8 +162,8 @@ class Rate:
 
     Examples
     --------
-    >>> base_rate = Rate("base_rate", {"tp", "fn"}, CELLS, "share of outcome 1 among everybody")
-    >>> base_rate.curve(0.25, 0.25, 0.5).at(0.5), base_rate.trend
+    >>> base_rate = Rate("base_rate", {"tp", "fn"}, CONFUSION_CELLS, "share of outcome 1")
+    >>> base_rate.curve(0.25, 0.25, 0.5).value_at(0.5), base_rate.trend
     (0.5, 1)
     """
 
@@ -171,7 +175,7 @@ class Rate:
     def __post_init__(self) -> None:
         for field in ("part", "whole"):
             cells = getattr(self, field)
-            if not isinstance(cells, AbstractSet) or not cells or not cells <= CELLS:
+            if not isinstance(cells, AbstractSet) or not cells or not cells <= CONFUSION_CELLS:
                 raise InvalidInput(
                     f"{field!r} of the rate {self.name!r} must be a set of 'tp', 'fp', 'fn' and "
                     f"'tn'; got {cells!r}"
@@ -223,7 +227,7 @@ class Rate:
         """
         if alpha is None:
             curve = self.curve(*counts.shares)
-            return UNKNOWN if curve is None else Band(curve, curve)
+            return UNDEFINED_RATE if curve is None else Band(curve, curve)
         tp, fp, denied = counts.approved_positive, counts.approved_negative, counts.denied
         if self.trend == 0:
             return Band(*map(Curve, clopper_pearson(*self.fraction(tp, fp, denied, 0.0), alpha)))
@@ -237,12 +241,14 @@ class Rate:
             shares = [(0.0 if "tp" in seen else 1.0 - s, s) for s in bounds]
         few, many = (
             # More than everybody: no bound, unless everybody is the denominator.
-            self.curve(1.0 - p0 - s, p0, s) if p0 + s <= 1.0 or self.whole == CELLS else None
+            self.curve(1.0 - p0 - s, p0, s)
+            if p0 + s <= 1.0 or self.whole == CONFUSION_CELLS
+            else None
             for p0, s in shares
         )
         grows = ("tp" if "tp" in seen else "fp") not in self.part
         low, high = (few, many) if grows else (many, few)
-        return Band(low or UNKNOWN.low, high or UNKNOWN.high)
+        return Band(low or UNDEFINED_RATE.low, high or UNDEFINED_RATE.high)
 
 
 # -- bands from past data --------------------------------------------------------------------------
@@ -268,7 +274,7 @@ def band_from_counts(rate: Rate, counts: GroupCells, alpha: float | None) -> Ban
     """
     if not counts.approved_unknown:
         return rate.band(counts, alpha)
-    whatever = _whatever(rate, counts, alpha)
+    whatever = band_for_any_unknown_outcomes(rate, counts, alpha)
     if not counts.cohorts or whatever == rate.band(counts.resolved(0), alpha):
         return whatever
     a, c = rate.fraction(0.5, 0.5, 0.0, 0.0)  # of the approved; the denied are fn or tn
@@ -282,11 +288,11 @@ def band_from_counts(rate: Rate, counts: GroupCells, alpha: float | None) -> Ban
     curves = [rate.curve((1 - s) * g, (1 - s) * (1 - g), s) for s, g in corners]
     inside = [curve for curve in curves if curve is not None]
     if len(inside) < len(curves):
-        return UNKNOWN
-    half = _whatever(rate, counts, _part(alpha, 0.5))
+        return UNDEFINED_RATE
+    half = band_for_any_unknown_outcomes(rate, counts, _part(alpha, 0.5))
 
     def middle(curve: Curve) -> float:
-        return curve.at(0.0) + curve.at(0.5) + curve.at(1.0)
+        return curve.value_at(0.0) + curve.value_at(0.5) + curve.value_at(1.0)
 
     return Band(
         max(_extreme(inside, np.min), half.low, key=middle),
@@ -348,7 +354,7 @@ def _part(alpha: float | None, share: float) -> float | None:
     return None if alpha is None else alpha * share
 
 
-def _whatever(rate: Rate, counts: GroupCells, alpha: float | None) -> Band:
+def band_for_any_unknown_outcomes(rate: Rate, counts: GroupCells, alpha: float | None) -> Band:
     """Return a band that holds whatever the unknown outcomes turn out to be."""
     ends = [rate.band(counts.resolved(good), alpha) for good in (0, 1)]
     return Band(
@@ -359,7 +365,7 @@ def _whatever(rate: Rate, counts: GroupCells, alpha: float | None) -> Band:
 
 def _extreme(curves: Sequence[Curve], pick: Callable[..., Array]) -> Curve:
     """Return a curve below all of them (``pick`` is min), or above all of them (max)."""
-    values = np.array([[curve.at(r) for r in (0.0, 0.5, 1.0)] for curve in curves])
+    values = np.array([[curve.value_at(r) for r in (0.0, 0.5, 1.0)] for curve in curves])
     ends = pick(values, axis=0)
     for curve, own in zip(curves, values, strict=True):
         if (np.abs(own - ends) <= 1e-12).all():  # curves that meet do so up to rounding
@@ -384,9 +390,14 @@ RATES = {
     for rate in (
         Rate("true_positive_rate", {"tp"}, {"tp", "fn"}, "approved share of those with outcome 1"),
         Rate("false_positive_rate", {"fp"}, {"fp", "tn"}, "approved share of those with outcome 0"),
-        Rate("selection_rate", {"tp", "fp"}, CELLS, "approved share of everybody"),
+        Rate("selection_rate", {"tp", "fp"}, CONFUSION_CELLS, "approved share of everybody"),
         Rate("false_omission_rate", {"fn"}, {"fn", "tn"}, "share of outcome 1 among the denied"),
-        Rate("accuracy", {"tp", "tn"}, CELLS, "share of decisions that agree with the outcome"),
+        Rate(
+            "accuracy",
+            {"tp", "tn"},
+            CONFUSION_CELLS,
+            "share of decisions that agree with the outcome",
+        ),
         Rate("precision", {"tp"}, {"tp", "fp"}, "share of outcome 1 among the approved"),
         Rate("false_negative_rate", {"fn"}, {"tp", "fn"}, "denied share of those with outcome 1"),
         Rate("true_negative_rate", {"tn"}, {"fp", "tn"}, "denied share of those with outcome 0"),
@@ -394,7 +405,10 @@ RATES = {
             "negative_predictive_value", {"tn"}, {"fn", "tn"}, "share of outcome 0 among the denied"
         ),
         Rate(
-            "error_rate", {"fp", "fn"}, CELLS, "share of decisions that disagree with the outcome"
+            "error_rate",
+            {"fp", "fn"},
+            CONFUSION_CELLS,
+            "share of decisions that disagree with the outcome",
         ),
     )
 }

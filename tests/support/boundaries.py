@@ -14,7 +14,7 @@ import numpy as np
 import equipoise as eq
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit, Step
-from equipoise.metrics import METRICS, gap, rates
+from equipoise.metrics import METRICS, gap_given_r, rates_given_r
 from equipoise.protocol import Ticket
 from equipoise.simulation import Delay, Simulation, simulate
 from equipoise.simulation.drive import DeniedPeople, run_in_blocks
@@ -145,10 +145,13 @@ def all_rates_missed(row: Row, seed: int) -> tuple[int, int, int]:
     """
     world, question = row.boundary.world, row.boundary.question
     truth = {
-        name: (rates(world.cells, world.r, name), gap(world.cells, world.r, name, question.compare))
+        name: (
+            rates_given_r(world.cells, world.r, name),
+            gap_given_r(world.cells, world.r, name, question.compare),
+        )
         for name in METRICS
     }
-    right = question.truth(gap(world.cells, world.r, question.metric, question.compare))
+    right = question.truth(gap_given_r(world.cells, world.r, question.metric, question.compare))
     wrong = missed = either = 0
     for at in range(row.runs):
         rng = np.random.default_rng([seed, at])

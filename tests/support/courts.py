@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from equipoise.cells import Cells, Decider, GroupCells
 from equipoise.history import Past
-from equipoise.metrics import gap
+from equipoise.metrics import gap_given_r
 from equipoise.question import Question
 
 __all__ = ["Court", "pooled"]
@@ -46,7 +46,7 @@ class Court:
         p1, p0, fn, tn = np.moveaxis(np.einsum("j,gjk->gk", self.share, self.shares()), -1, 0)
         cells = Cells({g: GroupCells(p1[at], p0[at], fn[at] + tn[at]) for at, g in _GROUPS})
         r = {g: float(fn[at] / (fn[at] + tn[at])) for at, g in _GROUPS}
-        return gap(cells, r, question.metric, question.compare)
+        return gap_given_r(cells, r, question.metric, question.compare)
 
     def past(self, rng: np.random.Generator, cases: int) -> Past:
         """Draw past decisions: who decides each case, and what then comes of it."""

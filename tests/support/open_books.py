@@ -16,7 +16,7 @@ import equipoise as eq
 from equipoise.cells import Cells, GroupCells
 from equipoise.free_check import check
 from equipoise.history.past import Past
-from equipoise.metrics import rates
+from equipoise.metrics import rates_given_r
 from equipoise.worlds import CellWorld
 from equipoise.worlds.world import People, Seed
 from tests.support.boundaries import ASIDE
@@ -96,7 +96,7 @@ def edge(mode: str, truth: str) -> OpenBook:
     made = world(float(r))
     if mode == "like_known":
         return OpenBook(made, {g: cohorts(made, g) for g in made.groups}, like_known=True)
-    found = rates(made.cells, made.r, QUESTION.metric)
+    found = rates_given_r(made.cells, made.r, QUESTION.metric)
     rate, own = max(found.items(), key=lambda pair: _gap(pair[1]))
     above = max(own, key=lambda group: own[group])
     # What is hidden makes the widest gap look smaller where that would be called FAIR, and larger

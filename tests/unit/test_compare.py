@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import equipoise as eq
 from equipoise.cells import Cells, GroupCells
-from equipoise.comparison import Compare, GapScale, compared
+from equipoise.comparison import Compare, GapScale, resolve
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.free_check import Check, bands_from_past, check, gap_bounds
 from equipoise.metrics import METRICS
@@ -303,15 +303,15 @@ def test_what_cannot_be_compared_is_refused_by_name() -> None:
         ("that takes two groups", Compare(leave_out=("A", "B"))),
     ):
         with pytest.raises(InvalidInput, match=words):
-            Question(compare=compare).compared(("A", "B", "C"))
+            Question(compare=compare).resolve(("A", "B", "C"))
     with pytest.raises(InvalidInput, match="were read within strata"):
-        compared("difference", STRATA)
+        resolve("difference", STRATA)
 
 
 def test_strata_that_nobody_can_be_compared_in_are_left_out() -> None:
     names = (*STRATA, "z | A", "w | B", "w | C")
-    assert compared(Compare(within=True), names).left_out == ("z | A",)
-    against = compared(Compare(against="A", within=True), names)
+    assert resolve(Compare(within=True), names).left_out == ("z | A",)
+    against = resolve(Compare(against="A", within=True), names)
     assert against.left_out == ("z | A", "w | B", "w | C")
     assert [block.stratum for block in against.blocks] == ["x", "y"]
 
@@ -328,6 +328,6 @@ def test_who_is_left_out_is_named_as_the_strata_are_read() -> None:
     """The stratum ends at the first mark; a name that leaves nobody out is unknown."""
     names = ["s | x | A", "s | x | B", "s | x | C"]
     with pytest.raises(UnknownName, match="group in 'leave_out' 'A'"):
-        eq.Question(compare=eq.Compare(within=True, leave_out=["A"])).compared(names)
+        eq.Question(compare=eq.Compare(within=True, leave_out=["A"])).resolve(names)
     asked = eq.Question(compare=eq.Compare(within=True, leave_out=["x | A"]))
-    assert asked.compared(names).left_out == ("s | x | A",)
+    assert asked.resolve(names).left_out == ("s | x | A",)

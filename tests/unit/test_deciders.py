@@ -14,7 +14,7 @@ import equipoise as eq
 from equipoise.cells import Cells, Decider, GroupCells
 from equipoise.cli.app import app
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.free_check.deciders import base_rate, decider_band
+from equipoise.free_check.deciders import bound_base_rate, decider_band
 from equipoise.history import Past
 from equipoise.levels import ErrorBudget
 from equipoise.metrics import METRICS
@@ -67,7 +67,7 @@ def test_a_rate_lies_in_its_band_wherever_shares_and_q_are(rate: eq.rates.Rate) 
             continue
         counts = GroupCells(int(good), int(bad), int(denied), approved_unknown=int(unknown))
         n = counts.total
-        known, *_ = base_rate([Decider("X", int(good), int(bad), n)], alpha)
+        known, *_ = bound_base_rate([Decider("X", int(good), int(bad), n)], alpha)
         band = decider_band(rate, counts, known, alpha)
         p1s = clopper_pearson(good, n, alpha)[0], clopper_pearson(good + unknown, n, alpha)[1]
         p0s = clopper_pearson(bad, n, alpha)[0], clopper_pearson(bad + unknown, n, alpha)[1]
@@ -81,7 +81,7 @@ def test_a_rate_lies_in_its_band_wherever_shares_and_q_are(rate: eq.rates.Rate) 
             if whole <= 1e-12:
                 continue
             u = (one - known.lower) / (known.upper - known.lower)
-            low, high = band.over(u, u)
+            low, high = band.rate_range(u, u)
             assert low - 1e-9 <= part / whole <= high + 1e-9
             seen += 1
     assert seen > 1000 or rate.trend == 0

@@ -15,7 +15,7 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.cli.app import app
 from equipoise.errors import UnknownName
 from equipoise.finding import Finding, GroupShares, Interval
-from equipoise.metrics import METRICS, gap, rates
+from equipoise.metrics import METRICS, gap_given_r, rates_given_r
 from equipoise.rates import RATES, Rate, good_share
 
 CELLS = {"A": GroupCells(600, 200, 200), "B": GroupCells(300, 200, 500)}
@@ -50,9 +50,9 @@ def test_an_unlimited_past_and_known_unknowns_give_the_rates_themselves() -> Non
     exactly = eq.Assume(r_at_most=r, r_at_least=r)
     found = eq.check(past, eq.Question(compare=eq.Compare(against="A")), assume=exactly)
     for name, one in found.all_metrics().items():
-        true = gap(past.cells, r, name, found.question.compare)
+        true = gap_given_r(past.cells, r, name, found.question.compare)
         assert (one.lower, one.upper) == pytest.approx((true, true)), name
-        for rate, by_group in rates(past.cells, r, name).items():
+        for rate, by_group in rates_given_r(past.cells, r, name).items():
             for group, value in by_group.items():
                 interval = found.all_rates()[rate][group]
                 assert (interval.lower, interval.upper) == pytest.approx((value, value))
@@ -108,8 +108,8 @@ def test_several_metrics_are_one_question() -> None:
     assert found.lower >= max(one.lower for one in ones) - 0.05
     assert found.upper >= max(one.upper for one in ones)
     r = {"A": 0.3, "B": 0.2}
-    separate = [gap(PAST.cells, r, name) for name in both.metric.split("+")]
-    assert gap(PAST.cells, r, both.metric) == max(separate)
+    separate = [gap_given_r(PAST.cells, r, name) for name in both.metric.split("+")]
+    assert gap_given_r(PAST.cells, r, both.metric) == max(separate)
     with pytest.raises(UnknownName, match="'nonsense'"):
         eq.Question("equal_opportunity+nonsense")
     audit = eq.AdaptiveAudit(eq.history.Past(Cells(CELLS), exact=True), both, eq.Costs())

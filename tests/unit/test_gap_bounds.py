@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import GapScale
 from equipoise.free_check import (
-    Given,
+    CheckInputs,
     bands_from_past,
     check,
     free_verdict,
@@ -173,7 +173,7 @@ def test_less_of_the_error_level_decides_no_more() -> None:
     assert check(past, question).verdict is Verdict.FAIR
     assert check(past, replace(question, delta=5e-8)).verdict is Verdict.INCONCLUSIVE
     budget = ErrorBudget.of_audit(replace(question, delta=5e-7), 2, exact=False)
-    given = Given(past)
+    given = CheckInputs(past)
     assert free_verdict(given, question, budget) is Verdict.INCONCLUSIVE
 
 

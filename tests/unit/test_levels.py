@@ -38,7 +38,7 @@ def test_error_levels_of_an_audit_add_up(
     assert wrong_fair <= question.level_wrong_fair * (1 + 1e-12)
     assert wrong_unfair <= question.level_wrong_unfair * (1 + 1e-12)
     least = min(budget.evidence_fair, budget.evidence_unfair)
-    assert least > 0.5 * (1 - PAST_SHARE) * question.strictest
+    assert least > 0.5 * (1 - PAST_SHARE) * question.strictest_level
     if fair is None:
         assert wrong_fair == pytest.approx(question.delta)
         assert wrong_unfair == pytest.approx(question.delta)

@@ -19,14 +19,14 @@ from equipoise.errors import InvalidInput, UnknownName
 from equipoise.finding import Interval
 from equipoise.metrics import METRICS, Metric, register
 from equipoise.protocol import Want
-from equipoise.rates import CELLS, RATES, Band, Curve, Rate, clopper_pearson
+from equipoise.rates import CONFUSION_CELLS, RATES, Band, Curve, Rate, clopper_pearson
 from equipoise.worlds import CellWorld
 from tests.unit.bounds.brute_force import brute_force, deltas
 
 NOTATION = Path(__file__).parents[2] / "docs" / "understand" / "notation.md"
 
 
-BASE_RATE = Rate("base_rate", {"tp", "fn"}, CELLS, "share of outcome 1 among everybody")
+BASE_RATE = Rate("base_rate", {"tp", "fn"}, CONFUSION_CELLS, "share of outcome 1 among everybody")
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_what_is_not_a_set_inside_a_set_is_refused(part: Any, whole: Any, messag
 PAIRS = [
     Rate("any", set(part), set(whole), "words")
     for size in range(2, 5)
-    for whole in combinations(sorted(CELLS), size)
+    for whole in combinations(sorted(CONFUSION_CELLS), size)
     for few in range(1, size)
     for part in combinations(whole, few)
 ]
@@ -134,7 +134,7 @@ def test_whatever_the_sets_curve_trend_and_band_are_right(rate: Rate) -> None:
             continue
         assert curve.trend in (0, rate.trend)
         for r, (part, whole) in zip(points, fractions, strict=True):
-            assert whole == 0.0 or curve.at(r) == pytest.approx(part / whole, abs=1e-15)
+            assert whole == 0.0 or curve.value_at(r) == pytest.approx(part / whole, abs=1e-15)
         missed = np.zeros(2)
         for n1, n0 in product(range(people + 1), repeat=2):
             counts = (n1, n0, people - n1 - n0)
@@ -144,8 +144,8 @@ def test_whatever_the_sets_curve_trend_and_band_are_right(rate: Rate) -> None:
                 ways = factorial(people) / np.prod([factorial(c) for c in counts])
                 chance = ways * np.prod([x**c for x, c in zip((p1, p0, s), counts, strict=True)])
                 missed += chance * np.array([
-                    any(band.low.at(r) > curve.at(r) + 1e-12 for r in points),
-                    any(band.high.at(r) < curve.at(r) - 1e-12 for r in points),
+                    any(band.low.value_at(r) > curve.value_at(r) + 1e-12 for r in points),
+                    any(band.high.value_at(r) < curve.value_at(r) - 1e-12 for r in points),
                 ])  # fmt: skip
         assert (missed <= alpha).all()
 
@@ -159,15 +159,17 @@ def test_curves_of_arrays_are_the_curves_one_by_one() -> None:
         values = rng.random((7, 1))
         stacked, whole = Curve.stack(curves), Band.stack(bands)
         assert np.array_equal(
-            stacked.until(values, falling=rate.trend < 0),
-            np.stack([c.until(values[:, 0], falling=rate.trend < 0) for c in curves], axis=-1),
+            stacked.largest_r_with(values, falling=rate.trend < 0),
+            np.stack(
+                [c.largest_r_with(values[:, 0], falling=rate.trend < 0) for c in curves], axis=-1
+            ),
         )
         for side in (0, 1):
             assert np.array_equal(
-                whole.between(values, values + 0.1, falling=rate.trend < 0)[side],
+                whole.r_range(values, values + 0.1, falling=rate.trend < 0)[side],
                 np.stack(
                     [
-                        b.between(values[:, 0], values[:, 0] + 0.1, falling=rate.trend < 0)[side]
+                        b.r_range(values[:, 0], values[:, 0] + 0.1, falling=rate.trend < 0)[side]
                         for b in bands
                     ],
                     axis=-1,
@@ -202,7 +204,9 @@ def test_the_page_of_notation_lists_the_registry() -> None:
         formula, trend = formulas.pop(rate.words)
         curve = rate.curve(0.3, 0.2, 0.5)
         assert curve is not None
-        assert eval(re.sub(r"s (?=[r(])", "s * ", formula), shares) == pytest.approx(curve.at(0.7))
+        assert eval(re.sub(r"s (?=[r(])", "s * ", formula), shares) == pytest.approx(
+            curve.value_at(0.7)
+        )
         assert trend == trends[rate.trend]
     assert not formulas
     for name, metric in METRICS.items():

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 import equipoise as eq
-from equipoise.display import Shown
+from equipoise.display import Displayable
 from equipoise.errors import InvalidInput
 from equipoise.finding import Finding, Interval, separation
 from equipoise.simulation import Simulation
@@ -29,7 +29,7 @@ DRAWN = ("Finding", "Check", "Plan")
 
 
 @cache
-def results() -> dict[str, Shown]:
+def results() -> dict[str, Displayable]:
     past = WORLD.past(4000, 0)
     history = eq.History.from_cells(past.cells)
     live = simulate_live(WORLD, QUESTION, eq.Costs(label=100), people=60)

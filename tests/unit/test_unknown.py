@@ -10,7 +10,7 @@ import equipoise as eq
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput
 from equipoise.history.past import Past
-from equipoise.metrics import gap
+from equipoise.metrics import gap_given_r
 from equipoise.rates import RATES, band_from_counts, clopper_pearson
 from equipoise.worlds import CellWorld
 
@@ -77,14 +77,14 @@ def test_nothing_assumed_is_one_binomial_per_curve() -> None:
     tpr = band_from_counts(RATES["true_positive_rate"], counts, alpha)
     low, high = clopper_pearson(500, 800, alpha)[1], clopper_pearson(500, 920, alpha)[0]
     for r in POINTS:
-        assert tpr.low.at(r) == pytest.approx(1 / (1 + low / (1 - low) * r))
-        assert tpr.high.at(r) == pytest.approx(1 / (1 + high / (1 - high) * r))
+        assert tpr.low.value_at(r) == pytest.approx(1 / (1 + low / (1 - low) * r))
+        assert tpr.high.value_at(r) == pytest.approx(1 / (1 + high / (1 - high) * r))
     assert band_from_counts(RATES["selection_rate"], counts, alpha) == band_from_counts(
         RATES["selection_rate"], GroupCells(420, 80, 500), alpha
     )
     precision = band_from_counts(RATES["precision"], counts, alpha)
-    assert precision.low.at(0) == pytest.approx(clopper_pearson(300, 500, alpha)[0])
-    assert precision.high.at(0) == pytest.approx(clopper_pearson(420, 500, alpha)[1])
+    assert precision.low.value_at(0) == pytest.approx(clopper_pearson(300, 500, alpha)[0])
+    assert precision.high.value_at(0) == pytest.approx(clopper_pearson(420, 500, alpha)[1])
 
 
 @pytest.mark.parametrize("rate", RATES)
@@ -97,8 +97,8 @@ def test_the_band_holds_every_completion(rate: str, alpha: float | None) -> None
         whole = GroupCells(30 + good, 20 + 15 - good, 60)
         known = band_from_counts(RATES[rate], whole, alpha)
         for r in POINTS:
-            assert band.low.at(r) <= known.low.at(r) + 1e-12
-            assert band.high.at(r) >= known.high.at(r) - 1e-12
+            assert band.low.value_at(r) <= known.low.value_at(r) + 1e-12
+            assert band.high.value_at(r) >= known.high.value_at(r) - 1e-12
 
 
 @pytest.mark.parametrize("rate", RATES)
@@ -113,9 +113,9 @@ def test_like_known_holds_every_point_of_its_box(rate: str) -> None:
             curve = RATES[rate].curve((1 - s) * share, (1 - s) * (1 - share), s)
             assert curve is not None
             for r in POINTS:
-                rate_at = curve.at(r)
-                if whatever.low.at(r) <= rate_at <= whatever.high.at(r):
-                    assert band.low.at(r) - 1e-9 <= rate_at <= band.high.at(r) + 1e-9
+                rate_at = curve.value_at(r)
+                if whatever.low.value_at(r) <= rate_at <= whatever.high.value_at(r):
+                    assert band.low.value_at(r) - 1e-9 <= rate_at <= band.high.value_at(r) + 1e-9
 
 
 @pytest.mark.parametrize("rate", ["true_positive_rate", "false_positive_rate", "precision"])
@@ -128,7 +128,7 @@ def test_what_is_assumed_narrows(rate: str) -> None:
         alike = GroupCells(good, bad, 1_000, late, cohorts=((good, bad, late),))
         for alpha, most in ((None, 1.0), (0.005, 1.1)):
             widths = [
-                band.high.at(0.5) - band.low.at(0.5)
+                band.high.value_at(0.5) - band.low.value_at(0.5)
                 for band in (band_from_counts(RATES[rate], n, alpha) for n in (alike, plain))
             ]
             assert widths[0] <= most * widths[1] + 1e-12
@@ -159,7 +159,7 @@ def test_past_without_end_still_has_a_width() -> None:
     assert finding.lower == 0.0
     assert finding.upper > 0.4
     band = band_from_counts(RATES["true_positive_rate"], cells["a"], None)
-    assert band.low.at(0.5) < band.high.at(0.5)
+    assert band.low.value_at(0.5) < band.high.value_at(0.5)
     audit = eq.AdaptiveAudit(past, question, eq.Costs())
     rng = np.random.default_rng(1)
     for at in range(4_000):
@@ -192,7 +192,7 @@ def test_the_interval_of_check_covers(mode: str) -> None:
     }  # fmt: skip
     r = {"a": 0.3, "b": 0.6}
     question = eq.Question("equal_opportunity", 0.05, 0.05, delta)
-    truth = gap(Cells({g: GroupCells(*p) for g, p in shares.items()}), r, question.metric)
+    truth = gap_given_r(Cells({g: GroupCells(*p) for g, p in shares.items()}), r, question.metric)
     missed = 0
     for _ in range(runs):
         drawn = {}

@@ -17,7 +17,7 @@ from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_k
 from equipoise.evidence.evidence import PENDING, UNKNOWN, Evidence
 from equipoise.evidence.observation import LABEL, BetScale
 from equipoise.finding import Finding
-from equipoise.free_check import Given, free_verdict
+from equipoise.free_check import CheckInputs, free_verdict
 from equipoise.history.past import Past
 from equipoise.protocol import ScoreRecord, Ticket, Want
 from equipoise.question import Costs, Question, Verdict
@@ -85,7 +85,7 @@ class AdaptiveAudit(Audit):
         """What the labels so far have refuted; None where no label is needed."""
         # With an exact past labels decide in the end, unless outcomes of the approved are unknown.
         self._next_recheck = np.inf if history.exact and not self.cells.unknown else 20.0
-        free = free_verdict(Given(history), question, self._design.budget)
+        free = free_verdict(CheckInputs(history), question, self._design.budget)
         if free is not Verdict.INCONCLUSIVE:
             self._finding = self._make_finding(
                 free, "the past data alone decide, whatever the denied would have done"

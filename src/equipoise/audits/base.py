@@ -33,7 +33,7 @@ from equipoise.free_check import Check, check
 from equipoise.history.coding import ValueReader
 from equipoise.history.past import Past, require_past
 from equipoise.protocol import ScoreRecord, Ticket, Want
-from equipoise.question import Costs, Question, require_asked
+from equipoise.question import Costs, Question, require_question_and_costs
 
 Features = NDArray[np.float64]
 RandomAcceptCounts = Mapping[str, Sequence[int]]
@@ -138,7 +138,7 @@ class Audit(ABC):
         if budget is not None:
             require_non_negative("budget", budget)
         require_past(history)
-        require_asked(question, costs)
+        require_question_and_costs(question, costs)
         if history.cells.unknown and self.wants_approved:
             raise InvalidInput(
                 f"the audit {self.name!r} counts approved people by their outcome, and those of "

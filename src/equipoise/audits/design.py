@@ -13,12 +13,12 @@ from equipoise.evidence.evidence import Evidence
 from equipoise.evidence.null_cells import WrongAnswers
 from equipoise.finding import Finding, Interval, gap_interval, separation
 from equipoise.free_check import (
-    assumptions_of,
     bands_from_past,
     gap_bounds,
     group_shares,
+    list_assumptions,
+    name_short_strata,
     rate_intervals,
-    short_strata,
 )
 from equipoise.history.past import Past
 from equipoise.levels import ErrorBudget
@@ -71,7 +71,7 @@ class AuditDesign:
     def reachable(self) -> Flags:
         """Which groups have denied people to label whose labels matter."""
         cells = self.history.cells
-        left_out = self.question.compared(cells).left_out
+        left_out = self.question.resolve(cells).left_out
         return np.array(
             [
                 cells[group].denied > 0
@@ -98,7 +98,7 @@ class AuditDesign:
             level_fair=budget.evidence_fair,
             level_unfair=budget.evidence_unfair,
             compare=question.gap_scale,
-            blocks=question.compared(groups).blocks,
+            blocks=question.resolve(groups).blocks,
             precision=tuple(c.approved_positive / max(c.approved, 1e-300) for c in known),
         )
 
@@ -139,7 +139,9 @@ class AuditDesign:
             lower = max(lower, question.gamma)
         shares = group_shares(self.history, self.budget.past_table, r)
         rates = {
-            rate: {g: own.guessing(shares[g].rate(RATES[rate]).estimate) for g, own in by.items()}
+            rate: {
+                g: own.with_estimate(shares[g].rate(RATES[rate]).estimate) for g, own in by.items()
+            }
             for rate, by in rate_intervals(self.bands, boxes).items()
         }
         gap = Interval(min(lower, upper), max(lower, upper))
@@ -149,11 +151,11 @@ class AuditDesign:
             lower=gap.lower,
             upper=gap.upper,
             reason=reason,
-            estimate=gap.guessing(gap_interval(rates, question.compare).estimate).estimate,
+            estimate=gap.with_estimate(gap_interval(rates, question.compare).estimate).estimate,
             rates=rates,
             decided_by=separation(rates, question.compare) if verdict is Verdict.UNFAIR else None,
             missing=missing,
-            assumptions=(*assumptions_of(self.history, question), ASSUMES_STREAM),
+            assumptions=(*list_assumptions(self.history, question), ASSUMES_STREAM),
             shares=shares,
         )
 
@@ -193,7 +195,7 @@ class AuditDesign:
             group: own.estimate for group, own in self.denied_success_intervals(evidence).items()
         }
         r = {group: 0.5 if guess is None else guess for group, guess in guesses.items()}
-        strata = short_strata(history, self.question, self.budget, r)
+        strata = name_short_strata(history, self.question, self.budget, r)
         if not pending:
             return (lacks, *strata)
         waiting = f"{pending:,} outcomes that are still pending; ranges hold however they turn out"

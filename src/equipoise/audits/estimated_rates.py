@@ -14,7 +14,7 @@ import numpy as np
 
 from equipoise._arrays import Array
 from equipoise.audits.base import Audit
-from equipoise.comparison import Compared
+from equipoise.comparison import ResolvedComparison
 from equipoise.errors import InvalidInput
 from equipoise.finding import Finding, Interval
 from equipoise.history.past import Goal, Past
@@ -151,7 +151,7 @@ def finding_from_rates(
     ``P[f=1, Y=y | a]`` and ``P[Y=y | a]``, the rates, and bounds of these.
     """
     question, groups = audit.question, audit.cells.groups
-    found = compare_rates(rates, low, high, question.compared(groups))
+    found = compare_rates(rates, low, high, question.resolve(groups))
     estimate, lower, upper = (float(x) for x in found)
     limit = question.gamma + question.epsilon / 2.0
     verdict, side = (Verdict.UNFAIR, "above") if estimate > limit else (Verdict.FAIR, "at most")
@@ -203,17 +203,21 @@ def rate_bounds(ratios: Array, error: float) -> tuple[Array, Array]:
 
 
 def compare_rates(
-    ratios: Array, low: Array, high: Array, compare: Compared
+    ratios: Array, low: Array, high: Array, compare: ResolvedComparison
 ) -> tuple[Array, Array, Array]:
     """Return the gap's estimate and bounds from rates of shape (..., outcomes, groups).
 
     Examples
     --------
-    >>> from equipoise.comparison import compared
+    >>> from equipoise.comparison import resolve
     >>> rates = np.array([[0.5, 0.8]])
-    >>> all_pairs = compared("difference", ["A", "B"])
+    >>> all_pairs = resolve("difference", ["A", "B"])
     >>> [float(x.round(3)) for x in compare_rates(rates, rates - 0.1, rates + 0.1, all_pairs)]
     [0.3, 0.1, 0.5]
     """
-    estimate, lower, upper = compare.gap(ratios), compare.least(low, high), compare.most(low, high)
+    estimate, lower, upper = (
+        compare.gap(ratios),
+        compare.least_gap(low, high),
+        compare.largest_gap(low, high),
+    )
     return estimate.max(axis=-1), lower.max(axis=-1), upper.max(axis=-1)

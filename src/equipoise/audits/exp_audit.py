@@ -121,7 +121,7 @@ class ExpAudit(Audit):
         unseen = history.features if model is None and weights != "published" else None
         self._unseen_past: PastFeatures | None = unseen
         self.weights = weights
-        level = question.strictest if weights == "published" else exp_level(question)
+        level = question.strictest_level if weights == "published" else exp_level(question)
         self.constants = ExpConstants(question.epsilon, level, len(self.cells))
         # what the fall-back is asked: the same, at its share of the error probability
         self.fallback_question = replace(
@@ -184,7 +184,7 @@ class ExpAudit(Audit):
                     "(equipoise.mixture.PastFeatures) for TruncEst, or a 'model'"
                 )
             everybody = replace(history.features, held_out=0.0)
-            level = exp_event_level(question.strictest, len(history.cells))
+            level = exp_event_level(question.strictest_level, len(history.cells))
             options["model"] = everybody.published_model(
                 question.epsilon / (2.0 * constants.beta), level, constants, n=n, m=m, eta=eta
             )

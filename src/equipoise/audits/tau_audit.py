@@ -75,7 +75,7 @@ class TauAudit(Audit):
         self.tau = parse_count(tau, paper_tau(question, len(self.cells)))
         require_kind("reuse_labels", reuse_labels, bool, "true or false")
         self.reuse_labels = reuse_labels
-        compared = {self.cells.groups[at] for at in question.compared(self.cells).groups}
+        compared = {self.cells.groups[at] for at in question.resolve(self.cells).groups}
         self._goals = [(y, a) for y in self._outcomes for a in self.cells if a in compared]
         # Past people read until the tau-th of each goal; without goals that the past does not meet.
         rows = history.rows_until(
@@ -165,7 +165,7 @@ class TauAudit(Audit):
         if free.verdict is Verdict.INCONCLUSIVE:
             lacking = describe_missing_rows(self.history, self._goals, self.tau, self.within_group)
             return inconclusive_finding(self, dry, lacking)
-        level = self.question.strictest
+        level = self.question.strictest_level
         stands = (
             f"{dry}, so the free check of the same past answers, wrong with probability at most "
             f"{level:g}; this way of ending and an audit by labels, where the past suffices, are "
@@ -177,7 +177,7 @@ class TauAudit(Audit):
         reached = paper_epsilon(self.tau, self.question, len(self.cells))
         asked = self.question.epsilon
         seed = "" if self.history.seed is None else f", with seed {self.history.seed}"
-        left_out = self.question.compared(self.cells).left_out
+        left_out = self.question.resolve(self.cells).left_out
         lines = [f"not compared: {few_of(left_out)}"] if left_out else []
         lines += [
             "everybody comes from one population, past and present, independently",

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise._arrays import Array
-from equipoise.comparison import Block, Compared, GapScale
+from equipoise.comparison import Block, GapScale, ResolvedComparison
 from equipoise.rates import Band, Curve
 
 GroupCurves = tuple[Curve, bool]
@@ -75,12 +75,14 @@ class Alternatives:
             low = self.scale.above(cells["low"][:, level, None], least)
             high = self.scale.above(cells["high"][:, level, None], most)
             low[np.isnan(least)], high[np.isnan(most)] = -np.inf, np.inf
-            first, last = Band(curves, curves).between(low, high, falling=falls)
+            first, last = Band(curves, curves).r_range(low, high, falling=falls)
             start, end = np.maximum(start, first), np.minimum(end, last)
         return start, end
 
 
-def unfair_set(rates: Sequence[GroupCurves], gap: float, compare: Compared) -> Alternatives:
+def unfair_set(
+    rates: Sequence[GroupCurves], gap: float, compare: ResolvedComparison
+) -> Alternatives:
     """Return all unknowns for which some rate of a pair is at least ``gap`` (> 0) apart."""
     pairs = compare.pairs
     least, most = np.full((2, len(pairs) * len(rates), len(rates), np.size(rates[0][0].a)), np.nan)

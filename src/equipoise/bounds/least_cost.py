@@ -19,7 +19,7 @@ from equipoise._arrays import Array
 from equipoise.bounds.alternatives import fair_set, unfair_set
 from equipoise.bounds.maximin import Maximin, kl, maximin
 from equipoise.metrics import METRICS
-from equipoise.question import Costs, Question, Verdict, require_asked
+from equipoise.question import Costs, Question, Verdict, require_question_and_costs
 from equipoise.rates import Curve
 from equipoise.worlds import TableWorld, World
 from equipoise.worlds.world import require_world
@@ -110,7 +110,7 @@ def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
       B: 79.2 labels, 31% of the cost
     """
     require_world(world)
-    require_asked(question, costs)
+    require_question_and_costs(question, costs)
     right = question.truth(world.gap(question.metric, question.compare))
     r, prices = np.array([world.r[group] for group in world.cells]), _mean_prices(world, costs)
     shares = [cells.shares for cells in world.cells.values()]
@@ -118,7 +118,7 @@ def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
         (Curve.stack([rate.curve(*own) or Curve(0.0) for own in shares]), rate.trend < 0)
         for rate in METRICS[question.metric].rates
     ]
-    compare, found = question.compared(world.cells), list[tuple[float, Verdict, Maximin]]()
+    compare, found = question.resolve(world.cells), list[tuple[float, Verdict, Maximin]]()
     for verdict in sorted(right):
         wrong, other = question.level_wrong_fair, question.level_wrong_unfair
         if verdict is Verdict.FAIR:

@@ -88,7 +88,7 @@ def expectation(
     """
     groups = len(world.cells)
     if audit == "exp":
-        constants = ExpConstants(question.epsilon, question.strictest, groups)
+        constants = ExpConstants(question.epsilon, question.strictest_level, groups)
         features = partial(constants.map_features, events=12)
         return _price(audit, world, question, costs, constants.coarse_tau, features)
     tau = paper_tau(question, groups) if tau is None else tau
@@ -120,7 +120,7 @@ def upper_bound(audit: str, world: CellWorld, question: Question, costs: Costs) 
     """
     groups, epsilon_squared = len(world.cells), question.epsilon**2
     if audit == "exp":
-        log_term = -math.log(exp_event_level(question.strictest, groups))
+        log_term = -math.log(exp_event_level(question.strictest_level, groups))
         longest_wait, features = (
             440.0 * log_term,
             lambda q: 3773.0 * log_term / (q * epsilon_squared),

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from equipoise._json import plain
-from equipoise.display import Progress, Row, written
+from equipoise._json import to_plain_data
+from equipoise.display import Progress, Row, format_value
 from equipoise.question import Verdict
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def show(found: object, json: bool) -> None:
     """
     answer = found if isinstance(found, Answer) else Answer(found)
     if json:
-        data = plain(answer.data)
+        data = to_plain_data(answer.data)
         typer.echo(json_module.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
     elif isinstance(answer.words, str):
         typer.echo(answer.words or str(answer.data))
@@ -107,7 +107,7 @@ def _print_table(to: Console, made: Table) -> None:
     for at, name in enumerate(made.rows[0]):
         cells = [row[name] for row in made.rows]
         verdicts = any(isinstance(cell, Verdict) for cell in cells)
-        numbers = any(written(cell)[:1] in "0123456789-+[–" for cell in cells)
+        numbers = any(format_value(cell)[:1] in "0123456789-+[–" for cell in cells)
         table.add_column(
             name.replace("_", " "),
             justify="right" if at and numbers else "left",
@@ -115,7 +115,7 @@ def _print_table(to: Console, made: Table) -> None:
             no_wrap=at > 0 and (verdicts or not made.wrap),
         )
     for row in made.rows:
-        words = [(written(cell), isinstance(cell, Verdict)) for cell in row.values()]
+        words = [(format_value(cell), isinstance(cell, Verdict)) for cell in row.values()]
         table.add_row(*(Text(word, style=STYLES[word] if v else "") for word, v in words))
     to.print(table)
 

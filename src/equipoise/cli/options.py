@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from equipoise.cli.console import show
-from equipoise.comparison import Compare
+from equipoise.comparison import Comparison
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question, Verdict
@@ -141,7 +141,7 @@ def questions_asked(
 ) -> tuple[Question, ...]:
     """Return the questions that are asked, one per metric."""
     names = METRICS if "all" in metric else dict.fromkeys(metric)
-    asked = Compare(compare, against, direction, bool(within), leave_out or ())
+    asked = Comparison(compare, against, direction, bool(within), leave_out or ())
     return tuple(Question(name, gamma, epsilon, delta, compare=asked) for name in names)
 
 

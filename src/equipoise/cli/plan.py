@@ -10,7 +10,7 @@ import typer
 from equipoise.cli.console import Answer, Part, Table, bar, stop_on
 from equipoise.cli.options import command, failing, option, pairs, prices, question_asked
 from equipoise.cli.past_options import Read, past_decisions
-from equipoise.display import Row, written
+from equipoise.display import Row, format_value
 from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question, Verdict
 
@@ -77,7 +77,7 @@ def told(made: Plan) -> list[Part]:
     parts += [f"{c.scenario.short}: {c.missing}" for c in made.cases if not c.is_decidable]
     for other in made.others:
         why = f"cannot run: {other.missing[0].partition(':')[0]}" if other.missing else "can run"
-        parts.append(f"{other.audit}: about {written(other.price.cost)} on average; {why}")
+        parts.append(f"{other.audit}: about {format_value(other.price.cost)} on average; {why}")
     return parts + [f"note: {note}" for note in made.notes]
 
 

@@ -13,7 +13,7 @@ from equipoise.cli.console import Answer, Part, Table, bar, working
 from equipoise.cli.options import WITHIN, command, numbers, option, prices, question_asked
 from equipoise.cli.past_options import DECISION, GROUP, OUTCOME, POSITIVE, Text, Texts
 from equipoise.cli.plan import DENIED_RATE, denied_rates
-from equipoise.display import written
+from equipoise.display import format_value
 from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question, Verdict
 
@@ -134,7 +134,7 @@ def simulate(
         f"{question}",
         f"costs: {costs}\nworld: {', '.join(world)}",
         f"truth: the gap is {gap:.4f}, {truth} is right",
-        f"C* = {written(least.cost)}: {meaning}",
+        f"C* = {format_value(least.cost)}: {meaning}",
         runs_told(summaries, least.cost),
     ]
     return Answer(data, words)
@@ -168,11 +168,11 @@ def runs_told(summaries: Sequence[Summary], least: float = 0.0) -> Table:
                 "audit": one.audit,
                 "verdicts": ", ".join(f"{v} {p:.1%}" for v, p in one.verdicts.items() if p),
                 "wrong": f"{one.errors:,} of {one.repeats:,}",
-                "mean cost": f"{written(one.mean_cost)} ± {error:.1%}",
+                "mean cost": f"{format_value(one.mean_cost)} ± {error:.1%}",
                 "/ C*": f"{one.mean_cost / least:,.3g}" if least > 0.0 and decided else None,
                 "mean labels": one.mean_labels,
             }
         )
-    medians = ", ".join(written(one.cost_quantiles["0.5"]) for one in summaries)
+    medians = ", ".join(format_value(one.cost_quantiles["0.5"]) for one in summaries)
     runs = f"{summaries[0].repeats:,} runs, median cost {medians}"
     return Table(rows, f"{runs}; ± is the standard error of the mean, as a share of it")

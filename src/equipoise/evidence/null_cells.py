@@ -324,10 +324,10 @@ def _reach(
     for bands in rates:
         if _falls(bands):
             end = compare.above(bands[b].low.value(lam_b), gap)
-            bounds.append(bands[a].high.until(end, falling=True))
+            bounds.append(bands[a].high.largest_r_with(end, falling=True))
         else:
             end = compare.below(bands[b].high.value(lam_b), gap)
-            bounds.append(bands[a].low.until(end, falling=False))
+            bounds.append(bands[a].low.largest_r_with(end, falling=False))
     stacked = np.stack(bounds)
     return stacked.max(axis=0), stacked.argmax(axis=0)
 
@@ -344,7 +344,7 @@ def _corridor(wrong: WrongAnswers, a: int, b: int, lam_b: Array, gap: float) -> 
         high = wrong.compare.above(bands[b].high.value(lam_b), gap) + slack
         low = low if (b, a) in wrong.pairs else np.full_like(low, -inf)  # a may be any lower
         high = high if (a, b) in wrong.pairs else np.full_like(high, inf)
-        ends.append(bands[a].between(low, high, falling=_falls(bands)))
+        ends.append(bands[a].r_range(low, high, falling=_falls(bands)))
     return np.stack([low for low, _ in ends]), np.stack([high for _, high in ends])
 
 
@@ -428,9 +428,9 @@ def _level_cells(
     compare, inside = wrong.compare, list(block.groups)
     levels = inside if block.reference is None else [block.reference]
     ends = _level_grid([bands[g] for g in levels], wrong.step, compare)
-    least, most = block.ranges(compare, ends[:-1], ends[1:], wrong.gamma)
+    least, most = block.rate_ranges(compare, ends[:-1], ends[1:], wrong.gamma)
     ranges = least - _ROUNDING, most + _ROUNDING
-    boxes = Band.stack([bands[g] for g in inside]).between(*ranges, falling=_falls(bands))
+    boxes = Band.stack([bands[g] for g in inside]).r_range(*ranges, falling=_falls(bands))
     low, high = _tightened(wrong, block, *boxes)
     too_high = {(b, a) for a, b, _ in _pieces(wrong.bands_for_unfair, wrong.pairs)}
     pairs = [pair for pair in permutations(inside, 2) if pair in too_high]
@@ -461,7 +461,7 @@ def _tightened(wrong: WrongAnswers, block: Block, low: Array, high: Array) -> tu
         most = np.where(counts, most[:, None, :], inf).min(axis=-1)
         least = np.where(counts.T, least[:, None, :], -inf).max(axis=-1)
         ranges = compare.below(least, gamma) - _ROUNDING, compare.above(most, gamma) + _ROUNDING
-        cut_low, cut_high = own.between(*ranges, falling=falling)
+        cut_low, cut_high = own.r_range(*ranges, falling=falling)
         low, high = np.maximum(low, cut_low), np.minimum(high, cut_high)
         full = _full(low, high).all(axis=1)
         low, high = low[full], high[full]

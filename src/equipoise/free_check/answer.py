@@ -19,11 +19,16 @@ from equipoise.finding import Finding, Interval, gap_interval, separation
 from equipoise.free_check.assumptions import Assume
 from equipoise.free_check.deciders import ASSUMES_DECIDERS
 from equipoise.free_check.gaps import _pairs_of_rates, gap_bounds, rate_intervals
-from equipoise.free_check.past_bounds import Given, _known, bands_from_past, group_shares
+from equipoise.free_check.past_bounds import (
+    CheckInputs,
+    bands_from_past,
+    group_shares,
+    past_bounds_at,
+)
 from equipoise.history.history import as_past
 from equipoise.history.past import Past
 from equipoise.levels import ErrorBudget
-from equipoise.metrics import METRICS, gap
+from equipoise.metrics import METRICS, gap_given_r
 from equipoise.question import Question, Verdict, as_question
 from equipoise.rates import Bands
 
@@ -161,7 +166,7 @@ def check(
         )
     cells, compare = history.cells, question.comparison
     labels = any(counts.random_accepts for counts in cells.values())
-    given = Given(history, labels, assume, deciders is not None)
+    given = CheckInputs(history, labels, assume, deciders is not None)
     budget = ErrorBudget.of_check(
         question,
         len(cells),
@@ -169,10 +174,10 @@ def check(
         precisions=assume.denied_no_better,
         deciders=[len(own) for own in history.deciders] if deciders else (),
     )
-    known = _known(given, question.metric, budget.past_intervals)
+    known = past_bounds_at(given, question.metric, budget.past_intervals)
     lower, upper = gap_bounds(known.bands, known.boxes, compare=compare)
-    table = _known(replace(given, deciders=False), question.metric, budget.past_table)
-    verdict = Verdict.INCONCLUSIVE if known.against else free_verdict(given, question, budget)
+    table = past_bounds_at(replace(given, deciders=False), question.metric, budget.past_table)
+    verdict = Verdict.INCONCLUSIVE if known.contradiction else free_verdict(given, question, budget)
     seen = {g: c for g, c in cells.items() if c.approved > c.approved_unknown}
     approved = {g: GroupCells(c.approved_positive, c.approved_negative, 0) for g, c in seen.items()}
     undecided, rates = verdict is Verdict.INCONCLUSIVE, rate_intervals(known.bands, known.boxes)
@@ -181,16 +186,16 @@ def check(
         verdict=verdict,
         lower=lower,
         upper=upper,
-        reason=known.against or _reason(verdict, lower, upper, question, given),
+        reason=known.contradiction or _reason(verdict, lower, upper, question, given),
         rates=rates,
         decided_by=separation(rates, compare) if verdict is Verdict.UNFAIR else None,
         missing=_missing(history, question, budget, known.bands) if undecided else (),
         assumptions=(
-            *assumptions_of(history, question),
+            *list_assumptions(history, question),
             *(f"{line} (granted)" for line in assume.lines),
             *([ASSUMES_DECIDERS] if deciders else []),
         ),
-        warnings=(known.against,) if known.against else (),
+        warnings=(known.contradiction,) if known.contradiction else (),
         approved_only=_naive(approved, question),
         denied_as_failures=_naive(cells.like_known, question),
         base_rates=known.base_rates,
@@ -200,9 +205,9 @@ def check(
     )
 
 
-def assumptions_of(history: Past, question: Question) -> tuple[str, ...]:
+def list_assumptions(history: Past, question: Question) -> tuple[str, ...]:
     """Return what is assumed of past data, and who is not compared."""
-    cells, left_out = history.cells.values(), question.compared(history.cells).left_out
+    cells, left_out = history.cells.values(), question.resolve(history.cells).left_out
     lines = [f"not compared: {few_of(left_out)}"] if left_out else []
     if history.exact:
         lines.append("the past data are so many that their shares are the population's")
@@ -228,15 +233,15 @@ def assumptions_of(history: Past, question: Question) -> tuple[str, ...]:
 # -- the verdict -----------------------------------------------------------------------------------
 
 
-def free_verdict(given: Given, question: Question, budget: ErrorBudget) -> Verdict:
+def free_verdict(given: CheckInputs, question: Question, budget: ErrorBudget) -> Verdict:
     """Return the verdict that follows from past data at the levels of a budget.
 
     INCONCLUSIVE where past data contradict what is assumed.
     """
     compare = question.comparison
-    behind_fair = _known(given, question.metric, budget.past_fair)
-    behind_unfair = _known(given, question.metric, budget.past_unfair)
-    if behind_fair.against or behind_unfair.against:
+    behind_fair = past_bounds_at(given, question.metric, budget.past_fair)
+    behind_unfair = past_bounds_at(given, question.metric, budget.past_unfair)
+    if behind_fair.contradiction or behind_unfair.contradiction:
         return Verdict.INCONCLUSIVE
     upper = gap_interval(rate_intervals(behind_fair.bands, behind_fair.boxes), compare).upper
     bands, boxes = behind_unfair.bands, behind_unfair.boxes
@@ -256,7 +261,7 @@ def free_verdict(given: Given, question: Question, budget: ErrorBudget) -> Verdi
 # -- words -----------------------------------------------------------------------------------------
 
 
-def short_strata(
+def name_short_strata(
     history: Past, question: Question, budget: ErrorBudget, r: Mapping[str, float]
 ) -> tuple[str, ...]:
     """Name the strata with so few past rows that no number of labels brings FAIR at this r.
@@ -267,9 +272,9 @@ def short_strata(
         return ()
     names, scale, lines = history.cells.groups, question.gap_scale, []
     bands = bands_from_past(history, question.metric, budget.past_fair).values()
-    ends = np.array([[band.over(r[g], r[g]) for g, band in by.items()] for by in bands])
+    ends = np.array([[band.rate_range(r[g], r[g]) for g, band in by.items()] for by in bands])
     wide = scale.gap(ends[..., 0], ends[..., 1])
-    for block in question.compared(names).blocks:
+    for block in question.resolve(names).blocks:
         worst = max(float((wide[:, a] + wide[:, b]).max()) / 2.0 for a, b in block.pairs)
         if worst >= question.threshold:
             rows = sum(history.cells[names[g]].total for g in block.groups)
@@ -283,12 +288,16 @@ def short_strata(
 
 def _naive(cells: Mapping[str, GroupCells], question: Question) -> float | None:
     try:
-        return gap(Cells(cells), dict.fromkeys(cells, 0.0), question.metric, question.compare)
+        return gap_given_r(
+            Cells(cells), dict.fromkeys(cells, 0.0), question.metric, question.compare
+        )
     except InvalidInput:  # an empty denominator, or nobody is left to be compared
         return None
 
 
-def _reason(verdict: Verdict, lower: float, upper: float, question: Question, given: Given) -> str:
+def _reason(
+    verdict: Verdict, lower: float, upper: float, question: Question, given: CheckInputs
+) -> str:
     if verdict is Verdict.INCONCLUSIVE:
         return f"the past data leave the gap anywhere between {lower:.3f} and {upper:.3f}"
     fair = verdict is Verdict.FAIR
@@ -305,12 +314,12 @@ def _missing(
     history: Past, question: Question, budget: ErrorBudget, bands: Bands
 ) -> tuple[str, ...]:
     cells = history.cells
-    names = [cells.groups[at] for at in question.compared(cells).groups]
+    names = [cells.groups[at] for at in question.resolve(cells).groups]
     needs_labels = [g for g in names if any(by[g].depends_on_r for by in bands.values())]
     denied = [f"outcomes of denied people in {few_of(needs_labels)}"] if needs_labels else []
     unknown = [f"outcomes of {cells.unknown:,g} approved people"] if cells.unknown else []
     rows = f"more past rows: {METRICS[question.metric].words} needs no outcome of the denied"
-    strata = short_strata(history, question, budget, dict.fromkeys(cells, 0.5))
+    strata = name_short_strata(history, question, budget, dict.fromkeys(cells, 0.5))
     return (*(denied + unknown or [rows]), *strata)
 
 

@@ -10,7 +10,7 @@ from equipoise.cells import Cells
 from equipoise.errors import InvalidInput, UnknownName, require_in_unit, require_kind
 from equipoise.rates import RATES, band_from_counts
 
-Boxes = Mapping[str, tuple[float, float]]
+RangesOfR = Mapping[str, tuple[float, float]]
 """Group -> the least and the largest r."""
 
 NO_BETTER = "denied-no-better"
@@ -95,7 +95,7 @@ class Assume(JsonValue):
     def __str__(self) -> str:
         return "; ".join(self.lines) or "nothing"
 
-    def limits(self, cells: Cells, alpha: float | None) -> Boxes:
+    def limits(self, cells: Cells, alpha: float | None) -> RangesOfR:
         """Return the limits of every group's r.
 
         That the denied do no better than the approved bounds r by the precision, of which a finite
@@ -117,6 +117,8 @@ class Assume(JsonValue):
         for group, counts in cells.items():
             most = self.r_at_most.get(group, 1.0)
             if self.denied_no_better:
-                most = min(most, band_from_counts(RATES["precision"], counts, alpha).high.at(0.0))
+                most = min(
+                    most, band_from_counts(RATES["precision"], counts, alpha).high.value_at(0.0)
+                )
             limits[group] = self.r_at_least.get(group, 0.0), most
         return limits

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from equipoise.cells import Decider, GroupCells
 from equipoise.finding import Interval
-from equipoise.rates import CELLS, Band, Curve, Rate, band_from_counts, clopper_pearson
+from equipoise.rates import CONFUSION_CELLS, Band, Curve, Rate, band_from_counts, clopper_pearson
 
 ASSUMES_DECIDERS = (
     "within each group (and stratum) cases fall to deciders as if at random, and how a case turns "
@@ -25,7 +25,7 @@ ASSUMES_DECIDERS = (
 )
 
 
-def base_rate(deciders: Sequence[Decider], alpha: float | None) -> tuple[Interval, str, str]:
+def bound_base_rate(deciders: Sequence[Decider], alpha: float | None) -> tuple[Interval, str, str]:
     """Return where a group's share of good outcomes ``q = P[Y=1 | A=a]`` lies, and by whose cases.
 
     The lower end is that of the decider with the largest share approved and good, the upper end
@@ -40,7 +40,7 @@ def base_rate(deciders: Sequence[Decider], alpha: float | None) -> tuple[Interva
 
     Examples
     --------
-    >>> base_rate([Decider("X", 70, 20, 100), Decider("Y", 50, 5, 100)], None)
+    >>> bound_base_rate([Decider("X", 70, 20, 100), Decider("Y", 50, 5, 100)], None)
     (Interval(lower=0.7, upper=0.8, estimate=None), 'X', 'X')
     """
     good = max((clopper_pearson(d.approved_positive, d.cases, alpha)[0], d.name) for d in deciders)
@@ -58,7 +58,9 @@ def decider_band(rate: Rate, counts: GroupCells, known: Interval, alpha: float |
     """
     if rate.trend == 0:
         return band_from_counts(rate, counts, alpha)
-    side = {cell: 2 * (cell in rate.part) - (cell in rate.whole) for cell in CELLS}  # 1, -1 or 0
+    side = {
+        cell: 2 * (cell in rate.part) - (cell in rate.whole) for cell in CONFUSION_CELLS
+    }  # 1, -1 or 0
     ways = side["tp"] - side["fn"], side["fp"] - side["tn"]
     level = None if alpha is None else alpha / max(2 - ways.count(0), 1)
     ends = []  # of p1 and of p0, for the low curve and for the high one

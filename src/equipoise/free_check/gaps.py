@@ -9,9 +9,9 @@ from itertools import combinations, product
 import numpy as np
 
 from equipoise._arrays import Array, Flags
-from equipoise.comparison import Block, Compare, GapScale, compared
+from equipoise.comparison import Block, Comparison, GapScale, resolve
 from equipoise.finding import Interval, gap_interval
-from equipoise.free_check.assumptions import Boxes
+from equipoise.free_check.assumptions import RangesOfR
 from equipoise.rates import RATES, Band, Bands
 
 _NARROWEST = 1e-7  # cells of levels are not halved any further
@@ -19,7 +19,11 @@ _MOST_CELLS = 100_000
 
 
 def gap_bounds(
-    bands: Bands, boxes: Boxes, *, compare: str | Compare = "difference", tolerance: float = 1e-6
+    bands: Bands,
+    boxes: RangesOfR,
+    *,
+    compare: str | Comparison = "difference",
+    tolerance: float = 1e-6,
 ) -> tuple[float, float]:
     """Return certified bounds of the gap as every r ranges over its box.
 
@@ -36,9 +40,11 @@ def gap_bounds(
     return min(floor, 1.0), min(ceiling, 1.0)
 
 
-def _pairs_of_rates(bands: Bands, boxes: Boxes, compare: str | Compare) -> Iterator[_TwoRates]:
+def _pairs_of_rates(
+    bands: Bands, boxes: RangesOfR, compare: str | Comparison
+) -> Iterator[_TwoRates]:
     names = [*next(iter(bands.values()))]
-    asked = compared(compare, names)
+    asked = resolve(compare, names)
     for block, (one, other) in product(asked.blocks, combinations(bands, 2)):
         groups = [names[at] for at in block.groups]
         start, end = np.array([boxes[group] for group in groups]).T
@@ -47,10 +53,10 @@ def _pairs_of_rates(bands: Bands, boxes: Boxes, compare: str | Compare) -> Itera
         yield _TwoRates(RATES[one].trend < 0, first, second, start, end, block, asked.scale)
 
 
-def rate_intervals(bands: Bands, boxes: Boxes) -> dict[str, dict[str, Interval]]:
+def rate_intervals(bands: Bands, boxes: RangesOfR) -> dict[str, dict[str, Interval]]:
     """Return the range of every group's rates as r ranges over its box."""
     return {
-        rate: {group: Interval(*band.over(*boxes[group])) for group, band in by_group.items()}
+        rate: {group: Interval(*band.rate_range(*boxes[group])) for group, band in by_group.items()}
         for rate, by_group in bands.items()
     }
 
@@ -90,10 +96,10 @@ class _TwoRates:
 
     def _possible(self, t_low: Array, t_high: Array, d: float) -> Flags:
         """Say for which cells of levels both gaps may be at most d."""
-        ranges = self.block.ranges(self.scale, t_low, t_high, d)
-        since, until = self.first.between(*ranges, falling=self.falling)
+        ranges = self.block.rate_ranges(self.scale, t_low, t_high, d)
+        since, until = self.first.r_range(*ranges, falling=self.falling)
         since, until = np.maximum(self.start, since), np.minimum(self.end, until)
         at = np.clip(np.stack([since, until]), 0.0, 1.0)
         lowest, highest = self.second.low.value(at), self.second.high.value(at)
-        gap = self.block.least(self.scale, lowest.min(axis=0), highest.max(axis=0))
+        gap = self.block.least_gap(self.scale, lowest.min(axis=0), highest.max(axis=0))
         return np.asarray((since <= until).all(axis=-1) & (gap <= d))

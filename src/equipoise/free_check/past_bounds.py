@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 from equipoise.errors import InvalidInput
 from equipoise.finding import GroupShares, Interval
-from equipoise.free_check.assumptions import Assume, Boxes
-from equipoise.free_check.deciders import base_rate, decider_band
+from equipoise.free_check.assumptions import Assume, RangesOfR
+from equipoise.free_check.deciders import bound_base_rate, decider_band
 from equipoise.history.past import Past
 from equipoise.metrics import METRICS
 from equipoise.rates import Bands, band_from_counts, clopper_pearson, good_share
 
 
 @dataclass(frozen=True)
-class Given:
+class CheckInputs:
     """What an answer from past data alone rests on."""
 
     past: Past
@@ -33,19 +33,19 @@ class Given:
 
 
 @dataclass(frozen=True)
-class _Known:
+class PastBounds:
     """Every rate's band, where each r lies, and which data contradict what is assumed, if any do.
 
     With deciders a band is over the share of good outcomes in place of r, from least to largest.
     """
 
     bands: Bands
-    boxes: Boxes
-    against: str | None = None
+    boxes: RangesOfR
+    contradiction: str | None = None
     base_rates: Mapping[str, Interval] = field(default_factory=dict)
 
 
-def _known(given: Given, metric: str, alpha: float) -> _Known:
+def past_bounds_at(given: CheckInputs, metric: str, alpha: float) -> PastBounds:
     """Return what past data say if each bound may fail with probability ``alpha``."""
     past, cells = given.past, given.past.cells
     level, bands = None if past.exact else alpha, bands_from_past(past, metric, alpha)
@@ -55,7 +55,7 @@ def _known(given: Given, metric: str, alpha: float) -> _Known:
         boxes[group] = clopper_pearson(good, good + bad + unknown, alpha, unknown)
     inside = {g: (max(boxes[g][0], lo), min(boxes[g][1], hi)) for g, (lo, hi) in limits.items()}
     by_group = zip(cells, past.deciders, strict=True) if given.deciders else ()
-    found = {group: base_rate(own, level) for group, own in by_group}
+    found = {group: bound_base_rate(own, level) for group, own in by_group}
     against = [
         f"what is assumed does not hold for {group}: at least {least:.3f} and at most {most:.3f} "
         "of its denied would do well, by the data and by what is assumed"
@@ -68,14 +68,14 @@ def _known(given: Given, metric: str, alpha: float) -> _Known:
         if q.lower > q.upper
     ]
     if against:
-        return _Known(bands, boxes, against[0])
+        return PastBounds(bands, boxes, against[0])
     base_rates = {group: q for group, (q, _, _) in found.items()}
     if base_rates:
         bands = {
             rate.name: {g: decider_band(rate, n, base_rates[g], level) for g, n in cells.items()}
             for rate in METRICS[metric].rates
         }
-    return _Known(bands, inside, None, base_rates)
+    return PastBounds(bands, inside, None, base_rates)
 
 
 def bands_from_past(past: Past, metric: str, alpha: float | None) -> Bands:

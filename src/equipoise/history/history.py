@@ -13,7 +13,7 @@ import numpy as np
 
 from equipoise._json import JsonValue
 from equipoise.cells import Cells
-from equipoise.display import Row, Shown
+from equipoise.display import Displayable, Row
 from equipoise.errors import InvalidInput, require_kind
 from equipoise.history.coding import Coding
 from equipoise.history.options import ReadOptions
@@ -70,7 +70,7 @@ def _takes(
 
 
 @dataclass(frozen=True, repr=False)
-class History(Past, Shown):
+class History(Past, Displayable):
     """Past decisions: who was approved, and how the approved turned out.
 
     Made by :meth:`read` from a table or by :meth:`from_cells` from counts.
@@ -309,7 +309,7 @@ def past_rows(cells: Cells, *, exact: bool = False) -> list[Row]:
         known = c.approved - c.approved_unknown
         good = f"{c.approved_positive / known:.1%}" if known else "–"
         good += f" ({c.approved_unknown:,g} unknown)" if c.approved_unknown else ""
-        denied = f"{c.denied / c.total:.1%}" if exact else f"{c.unseen:,g}"
+        denied = f"{c.denied / c.total:.1%}" if exact else f"{c.denied_without_outcome:,g}"
         row = {
             "group": group,
             "people": "unlimited" if exact else f"{c.total:,g}",
@@ -318,7 +318,7 @@ def past_rows(cells: Cells, *, exact: bool = False) -> list[Row]:
             "denied: nobody knows": denied,
         }
         if any(other.random_accepts for other in cells.values()):
-            row["random accepts"] = f"{c.denied - c.unseen:,g} known"
+            row["random accepts"] = f"{c.denied - c.denied_without_outcome:,g} known"
         rows.append(row)
     return rows
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise._json import plain
+from equipoise._json import to_plain_data
 from equipoise.cells import Cells, Decider
 from equipoise.errors import require_kind, require_whole
 from equipoise.history.rows_until import draw_rows_until
@@ -103,7 +103,7 @@ class Past:
             question.epsilon,
             question.delta,
         ]
-        text = json.dumps([counts, plain(asked_for), self.seed])
+        text = json.dumps([counts, to_plain_data(asked_for), self.seed])
         return np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype="<u4")
 
 

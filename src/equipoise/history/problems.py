@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from equipoise._json import plain
+from equipoise._json import to_plain_data
 from equipoise.errors import BadData
 from equipoise.history.options import ReadOptions, spelled
 
@@ -75,4 +75,6 @@ def read_with_fixes(options: ReadOptions, source: object, step: Callable[[ReadOp
             many = [f"{at}. {problem}" for at, problem in enumerate(problems, 1)]
             text = "\n".join([f"{len(many)} problems:", *many])
         message = f"{text}\n{ending}\n{call}"
-        raise UnreadTable(message, [own.text for own in problems], plain(options.given)) from None
+        raise UnreadTable(
+            message, [own.text for own in problems], to_plain_data(options.given)
+        ) from None

@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, ClassVar
 
-from equipoise._json import JsonValue, plain
+from equipoise._json import JsonValue, to_plain_data
 from equipoise.errors import EquipoiseError, InvalidInput, UnknownName, require_kind
 from equipoise.finding import Finding
 from equipoise.ledger import inputs
@@ -53,7 +53,7 @@ class Command(JsonValue):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tag, and every field that is not at its default."""
-        said = ((f, plain(getattr(self, f.name))) for f in fields(self))
+        said = ((f, to_plain_data(getattr(self, f.name))) for f in fields(self))
         return {"command": self.command} | {f.name: own for f, own in said if own != f.default}
 
 

@@ -9,20 +9,20 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
-from equipoise._json import plain
+from equipoise._json import to_plain_data
 from equipoise._version import __version__
 from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import audit_class, check_options
 from equipoise.audits.scores import Assist
 from equipoise.cells import Cells
-from equipoise.display import money
+from equipoise.display import format_money
 from equipoise.errors import InvalidInput, UnknownName, require_kind
 from equipoise.evidence import EDITION
 from equipoise.history.coding import Coding, ValueReader
 from equipoise.history.past import Past, require_past
 from equipoise.ledger import inputs
 from equipoise.ledger.verify import APPROVABLE, FORMAT
-from equipoise.question import Costs, Question, require_asked
+from equipoise.question import Costs, Question, require_question_and_costs
 
 STREAMS = ("everybody", "denied")
 
@@ -136,12 +136,14 @@ class Settings:
 
     def money(self, amount: float) -> str:
         """Write minor units as people read money."""
-        return money(amount, self.currency, self.decimals)
+        return format_money(amount, self.currency, self.decimals)
 
     def to_data(self) -> dict[str, Any]:
         """Return the first event's data."""
         past = self.past
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name != "past"} | {
+        return {
+            f.name: to_plain_data(getattr(self, f.name)) for f in fields(self) if f.name != "past"
+        } | {
             "format": FORMAT,
             "groups": list(self.groups),
             "costs": _whole_costs(self.costs),
@@ -188,7 +190,7 @@ def new_settings(
     if not isinstance(seed, str) or not re.fullmatch("[0-9a-fA-F]{64}", seed):
         raise InvalidInput(f"'seed' must be 64 hexadecimal digits; got {seed!r}")
     require_past(history)
-    require_asked(question, costs)
+    require_question_and_costs(question, costs)
     coding = getattr(history, "coding", None)  # of a History; a Past has none
     settings = Settings(
         name=name,

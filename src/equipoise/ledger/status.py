@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 
 from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
-from equipoise.display import Row, Shown, money
+from equipoise.display import Displayable, Row, format_money
 from equipoise.evidence import EDITION
 from equipoise.finding import Finding, Interval
 from equipoise.ledger.drift import DriftTest
@@ -27,7 +27,7 @@ class Proposal(JsonValue):
 
 
 @dataclass(frozen=True)
-class Status(JsonValue, Shown):
+class Status(JsonValue, Displayable):
     """An audit as of one event; money in minor units.
 
     FAIR and UNFAIR are final unless an outcome is corrected; the finding's ranges and cost follow
@@ -91,7 +91,7 @@ class Status(JsonValue, Shown):
 
     def money(self, amount: float) -> str:
         """Write minor units as people read money."""
-        return money(amount, self.currency, self.decimals)
+        return format_money(amount, self.currency, self.decimals)
 
     @property
     def no_more(self) -> str:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from equipoise._json import plain
+from equipoise._json import to_plain_data
 from equipoise._version import __version__
 from equipoise.audits.scores import require_usable_score
 from equipoise.errors import (
@@ -176,7 +176,7 @@ class TransactionWriter:
         }
         if isinstance(command, do.SetRandomAccepts):
             nobody = {group: [0, 0, 0] for group in self.books.groups}
-            own["random_accepts"] = plain(nobody | own["random_accepts"])
+            own["random_accepts"] = to_plain_data(nobody | own["random_accepts"])
         if isinstance(command, do.Ask):
             (own["group"],) = self._by_group({command.group: None})
         names = own.keys() & (recorded.keys() | {"proposal"}) - {"person", "why", "command"}
@@ -260,7 +260,7 @@ class TransactionWriter:
             data["closed"] = True
         if decision == 1:
             return ticket, "approved"
-        if group in audit.question.compared(audit.cells).left_out:
+        if group in audit.question.resolve(audit.cells).left_out:
             return ticket, "left_out"
         if audit.is_broke or group in audit.closed or audit.costs.of(group).worst > audit.available:
             return ticket, "budget"

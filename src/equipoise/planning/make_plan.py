@@ -17,7 +17,7 @@ from equipoise.audits.estimated_rates import (
 )
 from equipoise.bounds import Price, expectation
 from equipoise.cells import Cells
-from equipoise.display import Progress, Row, Shown, silent
+from equipoise.display import Displayable, Progress, Row, silent
 from equipoise.errors import require_n_jobs, require_whole
 from equipoise.free_check import Check, check
 from equipoise.history.history import as_past
@@ -26,7 +26,7 @@ from equipoise.metrics import METRICS
 from equipoise.planning.forecasts import Forecast, describe_rows_needed, forecast
 from equipoise.planning.scenarios import ACCEPTED, denied_rates_by_ratio, pick_usual_case, scenarios
 from equipoise.planning.trial_runs import run_trials
-from equipoise.question import Costs, Question, Verdict, as_question, require_asked
+from equipoise.question import Costs, Question, Verdict, as_question, require_question_and_costs
 from equipoise.worlds.world import CellWorld
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class OtherAudit(JsonValue):
 
 
 @dataclass(frozen=True)
-class Plan(JsonValue, Shown):
+class Plan(JsonValue, Displayable):
     """What is known for free, and what an audit would cost.
 
     Attributes
@@ -137,7 +137,7 @@ class Plan(JsonValue, Shown):
         ]
 
     def _draw(self, ax: Axes) -> None:
-        from equipoise.display import draw_ranges, wrapped
+        from equipoise.display import draw_ranges, wrap_caption
 
         reached_costs = [cost for case in self.cases for cost in case.cost.values() if cost]
         unreachable_cost = 3.0 * max(
@@ -153,7 +153,7 @@ class Plan(JsonValue, Shown):
         if rows:
             ax.set_xscale("log")
         ax.set_xlabel("cost: bar, eight audits in ten; dot, half cost less")
-        ax.set_title(wrapped(self.advice), loc="left")
+        ax.set_title(wrap_caption(self.advice), loc="left")
 
 
 def plan(
@@ -205,7 +205,7 @@ def plan(
     """
     history, question = as_past(history, reading), as_question(question)
     costs = Costs() if costs is None else costs
-    require_asked(question, costs)
+    require_question_and_costs(question, costs)
     require_n_jobs(n_jobs)
     require_whole("trial_runs", trial_runs, least=0)
     free = check(history, question)
@@ -278,7 +278,7 @@ def price_paper_audits(
 
     Approved people of unknown outcome count like the known.
     """
-    left_out = question.compared(cells).left_out  # their theorems are about all groups
+    left_out = question.resolve(cells).left_out  # their theorems are about all groups
     if left_out or METRICS[question.metric].is_free or not can_answer(question):
         return {}
     names = ["rs", "baseline", *(["exp"] if can_answer(question, by_features=True) else [])]

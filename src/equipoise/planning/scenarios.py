@@ -16,7 +16,7 @@ from equipoise._arrays import Array
 from equipoise._json import JsonValue
 from equipoise.cells import Cells
 from equipoise.errors import UnknownName, require_in_unit, require_kind
-from equipoise.metrics import METRICS, gap
+from equipoise.metrics import METRICS, gap_given_r
 from equipoise.question import Question
 from equipoise.rates import Curve
 
@@ -135,8 +135,10 @@ def scenarios(
             raise UnknownName("group in 'denied_rate'", group, cells.groups)
         require_in_unit(f"denied_rate[{group!r}]", rate)
     likely = cells.like_known
-    gap(likely, dict.fromkeys(cells, 0.0), question.metric, question.compare)  # refuses empty rates
-    compare = question.compared(likely)
+    gap_given_r(
+        likely, dict.fromkeys(cells, 0.0), question.metric, question.compare
+    )  # refuses empty rates
+    compare = question.resolve(likely)
     curves = [
         Curve.stack([rate.curve(*c.shares) or Curve(np.nan) for c in likely.values()])
         for rate in METRICS[question.metric].rates

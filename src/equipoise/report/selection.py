@@ -93,7 +93,7 @@ def selection_table(past: Past, question: Question) -> tuple[tuple[SelectionRow,
         for g, known in found.rates["selection_rate"].items()
     }
     higher: dict[str, list[str]] = {g: [] for g in names}
-    for high, low in question.compared(names).pairs:
+    for high, low in question.resolve(names).pairs:
         higher[names[low]].append(names[high])
     rows = []
     for group, counts in cells.items():

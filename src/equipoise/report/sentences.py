@@ -71,7 +71,7 @@ def describe_answer(report: Report) -> str:
     limit = question.threshold if finding.verdict is Verdict.FAIR else question.gamma
     return (
         f"The gap between groups is {relation} {_format_gap(question, limit)}. Audits like "
-        f"this one answer wrongly with probability at most {question.strictest:.1%}."
+        f"this one answer wrongly with probability at most {question.strictest_level:.1%}."
     )
 
 

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from equipoise._version import __version__
 from equipoise.audits.base import Audit
-from equipoise.comparison import Compare
+from equipoise.comparison import Comparison
 from equipoise.display import html_table
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.finding import Finding
@@ -153,7 +153,7 @@ def _selection_tables(history: Past, question: Question) -> dict[str, tuple[obje
         for column, cells in history.attributes.items():
             left_out = [name for name in question.comparison.leave_out if name in cells]
             question_of_attribute = replace(
-                question, compare=Compare(question.comparison.by, leave_out=left_out)
+                question, compare=Comparison(question.comparison.by, leave_out=left_out)
             )
             questions[column] = Past(cells, history.exact), question_of_attribute
     tables: dict[str, tuple[object, ...]] = {}

@@ -18,7 +18,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from prometheus_client import generate_latest
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
 
-from equipoise._json import plain
+from equipoise._json import to_plain_data
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput
 from equipoise.finding import Finding
@@ -265,7 +265,7 @@ def status(context: Reading) -> JSONResponse:
 def finding(context: Reading) -> JSONResponse:
     """Return the verdict, and what is established by now."""
     final, so_far = context.reader.finding, context.reader.so_far()
-    return JSONResponse({"finding": plain(final), "so_far": so_far.to_dict()})
+    return JSONResponse({"finding": to_plain_data(final), "so_far": so_far.to_dict()})
 
 
 @router.get("/{audit}/plan", response_model=Plan)
@@ -313,7 +313,9 @@ def export(context: Reading) -> Response:
 @router.get("/{audit}/checkpoints", response_model=dict[str, list[Mark]])
 def checkpoints(context: Reading) -> JSONResponse:
     """Return the ends of the chain that were handed out, the latest first."""
-    return JSONResponse({"marks": plain(context.store.marks(context.audit.uid, "checkpoint"))})
+    return JSONResponse(
+        {"marks": to_plain_data(context.store.marks(context.audit.uid, "checkpoint"))}
+    )
 
 
 @router.post("/{audit}/checkpoints", response_model=Mark)

@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 from fastapi import Depends, Path, Request
 
-from equipoise._json import plain
+from equipoise._json import to_plain_data
 from equipoise.errors import EquipoiseError, InvalidInput
 from equipoise.ledger import Checkpoint, LiveAudit, Reply, Status, inputs
 from equipoise.ledger.commands import Command
@@ -240,7 +240,7 @@ class OpenAudits:
 
 def _comparable(live: LiveAudit) -> dict[str, Any]:
     """Return what an audit was created with, except what differs each time."""
-    data = plain(live.settings.to_data())
+    data = to_plain_data(live.settings.to_data())
     return {name: v for name, v in data.items() if name not in ("seed_hash", "software")}
 
 

@@ -28,7 +28,7 @@ from equipoise.worlds.world import cells_of
 def draw_tau(setting: Setting) -> Runs | None:
     """Draw every repeat of Baseline or RS-Audit; None if the question leaves nothing to draw."""
     question, world = setting.question, CellWorld(setting.world.cells, setting.world.r)
-    outcomes, compare = outcomes_to_estimate(question), question.compared(world.cells)
+    outcomes, compare = outcomes_to_estimate(question), question.resolve(world.cells)
     if not outcomes or compare.left_out:
         return None
     audit, groups = setting.begin(world.past()), range(len(world.cells))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from equipoise._arrays import Array
 from equipoise._json import JsonValue
 from equipoise.audits.base import Audit
-from equipoise.display import Row, Shown
+from equipoise.display import Displayable, Row
 from equipoise.finding import Interval
 from equipoise.question import Costs, Question, Verdict
 from equipoise.rates import clopper_pearson
@@ -39,7 +39,7 @@ def run_record(audit: Audit) -> tuple[object, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Simulation(JsonValue, Shown):
+class Simulation(JsonValue, Displayable):
     """Many runs of one audit in one world; ``to_frame`` has a row per run.
 
     Attributes

@@ -14,7 +14,7 @@ from equipoise.audits.catalogue import audit_class, check_options
 from equipoise.display import Progress, silent
 from equipoise.errors import BadData, InvalidInput, require_n_jobs, require_whole
 from equipoise.history.past import Past
-from equipoise.question import Costs, Question, require_asked
+from equipoise.question import Costs, Question, require_question_and_costs
 from equipoise.simulation.drive import Delay, DeniedPeople, require_prices_paid, run, run_in_blocks
 from equipoise.simulation.runs import (
     RUN_DTYPE,
@@ -122,7 +122,7 @@ class Setting:
 
     def __post_init__(self) -> None:
         require_world(self.world)
-        require_asked(self.question, self.costs)
+        require_question_and_costs(self.question, self.costs)
         for name in ("repeats", "history_size", "people"):
             require_whole(name, getattr(self, name))
         require_whole("seed", self.seed, least=0)

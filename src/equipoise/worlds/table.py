@@ -141,7 +141,7 @@ def read_world(
     meanings = {"positive": positive, "negative": negative, "unknown": "bounds"}
     source, options = load_reading(source, {**said, **meanings})
     cells = count_table(source, options, denied_outcomes_known=True).past.cells
-    missing = sum(c.approved_unknown + c.unseen for c in cells.values())
+    missing = sum(c.approved_unknown + c.denied_without_outcome for c in cells.values())
     if missing:
         raise BadData(
             f"column {options.outcome!r} lacks the outcome of {missing:,} people; a world "

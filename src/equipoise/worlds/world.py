@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from equipoise import metrics
 from equipoise.cells import Cells, GroupCells
-from equipoise.comparison import Compare
+from equipoise.comparison import Comparison
 from equipoise.errors import (
     BadData,
     InvalidInput,
@@ -111,7 +111,7 @@ class World(Protocol):
     def r(self) -> Mapping[str, float]:
         """``P[Y=1 | f=0]`` of each group: what an audit pays to learn."""
 
-    def gap(self, metric: str, compare: str | Compare = "difference") -> float:
+    def gap(self, metric: str, compare: str | Comparison = "difference") -> float:
         """Return the true gap."""
 
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:
@@ -255,9 +255,9 @@ class CellWorld:
         good = denied * np.array([self.r[group] for group in self.cells])
         return np.column_stack([p1, p0, good, denied - good]) / self.cells.total
 
-    def gap(self, metric: str, compare: str | Compare = "difference") -> float:
+    def gap(self, metric: str, compare: str | Comparison = "difference") -> float:
         """Return the true gap."""
-        return metrics.gap(self.cells, self.r, metric, compare)
+        return metrics.gap_given_r(self.cells, self.r, metric, compare)
 
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:
         """Return past decisions: on ``size`` random people, or unlimited ones if None.
@@ -308,7 +308,7 @@ class ByCells:
         """``P[Y=1 | f=0]`` of each group."""
         return self.as_cells.r
 
-    def gap(self, metric: str, compare: str | Compare = "difference") -> float:
+    def gap(self, metric: str, compare: str | Comparison = "difference") -> float:
         """Return the true gap."""
         return self.as_cells.gap(metric, compare)
 

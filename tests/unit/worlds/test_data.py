@@ -7,12 +7,12 @@ import pytest
 
 import equipoise as eq
 from equipoise.errors import InvalidInput, UnknownName
-from equipoise.metrics import rates
+from equipoise.metrics import rates_given_r
 
 
 def test_it_reproduces_the_published_rates() -> None:
     world = eq.data.fico_lender().world
-    found = rates(world.cells, world.r, "equalized_odds")
+    found = rates_given_r(world.cells, world.r, "equalized_odds")
     order = ("White", "Black", "Hispanic", "Asian")
     tpr, fpr = found["true_positive_rate"], found["false_positive_rate"]
     assert [round(tpr[g], 2) for g in order] == [0.92, 0.75, 0.83, 0.93]

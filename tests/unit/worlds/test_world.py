@@ -5,7 +5,7 @@ import pytest
 from paper.theorems import lower_bound_pair
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.metrics import rates
+from equipoise.metrics import rates_given_r
 from equipoise.question import Question
 from equipoise.worlds import CellWorld
 
@@ -34,7 +34,7 @@ def test_counts_give_cells_r_and_shares() -> None:
 def test_rates_are_the_textbook_ones() -> None:
     tpr = {"A": 30 / 42, "B": 10.5 / 15}
     fpr = {"A": 10 / 58, "B": 5 / 85}
-    found = rates(WORLD.cells, WORLD.r, "equalized_odds")
+    found = rates_given_r(WORLD.cells, WORLD.r, "equalized_odds")
     assert found["true_positive_rate"] == pytest.approx(tpr)
     assert found["false_positive_rate"] == pytest.approx(fpr)
     assert WORLD.gap("equalized_odds") == pytest.approx(10 / 58 - 5 / 85)
@@ -43,7 +43,7 @@ def test_rates_are_the_textbook_ones() -> None:
 def test_a_group_without_denied_people_has_r_zero() -> None:
     world = CellWorld.from_shares({"A": (0.6, 0.4, 0.0, 0.7), "B": (0.3, 0.3, 0.4, 0.5)})
     assert world.r["A"] == 0.0
-    assert rates(world.cells, world.r, "equalized_odds")["true_positive_rate"]["A"] == 1.0
+    assert rates_given_r(world.cells, world.r, "equalized_odds")["true_positive_rate"]["A"] == 1.0
 
 
 @pytest.mark.parametrize(
