@@ -114,8 +114,8 @@ def test_tau_is_the_smallest_that_is_enough(counts: WaitingTimes, by_ratio: bool
 
 
 def test_no_pair_can_be_wrongly_fair_where_the_question_leaves_no_room() -> None:
-    assert wrong_fair(0.7, 0.3) is None
-    tau = smallest_tau(0.7, 0.3, KNOWN, level_fair=1e-300, level_unfair=0.05, comparisons=2)
+    assert wrong_fair(0.75, 0.25) is None
+    tau = smallest_tau(0.75, 0.25, KNOWN, level_fair=1e-300, level_unfair=0.05, comparisons=2)
     assert 1 <= tau < 10_000
 
 
