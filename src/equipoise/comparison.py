@@ -1,15 +1,18 @@
 """Who is compared with whom, and how: all pairs of groups or each against one, within strata.
 
-A comparison is a set of pairs (higher group, lower group), the same for every rate of a metric. Its
-gap is the largest over rates and pairs of how far the lower group's rate is below the higher one's,
-0 if none is. Pairs come in blocks, one per stratum, that share no group; and of a block no gap
-exceeds c exactly when there is a level around which every group's rate lies in a range of its own:
-so a block is all that the free check, the evidence and C* need to know.
+A question names groups (:class:`Comparison`). Applied to the groups of some data it becomes a set
+of pairs of positions (:class:`ResolvedComparison`): a higher and a lower group, the same pairs for
+every rate of a metric. The gap is the largest value, over rates and pairs, of how far the lower
+group's rate is below the higher group's rate, and 0 if it is nowhere below.
+
+The pairs come in blocks, one per stratum, and no group is in two blocks. In a block no gap exceeds
+c exactly when there is a rate level such that every group's rate lies in a range around it
+(:meth:`Block.rate_ranges`). The free check, the evidence and C* need no more than that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -28,7 +31,9 @@ WITHIN = " | "
 
 Number = TypeVar("Number", float, Array)
 
-_LEAST = 1e-3  # rates below are alike when cells are laid out; validity does not rest on it
+# Null cells are laid out as if rates below this were equal, because a ratio has no scale near 0.
+# Only the layout uses it, so no guarantee rests on it.
+_SMALLEST_RATE = 1e-3
 
 
 class GapScale(StrEnum):
@@ -55,12 +60,15 @@ class GapScale(StrEnum):
         return "difference" if self is GapScale.DIFFERENCE else "shortfall"
 
     def gap(self, low: ArrayLike, high: ArrayLike) -> Array:
-        """Return how far apart a lower and a higher rate are; not positive where low >= high."""
-        low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+        """Return how far a lower and a higher rate are apart; not positive where low >= high."""
+        low = np.asarray(low, dtype=float)
+        high = np.asarray(high, dtype=float)
         if self is GapScale.DIFFERENCE:
             return np.asarray(high - low)
-        same = np.ones(np.broadcast(low, high).shape)
-        return np.asarray(1.0 - np.divide(low, high, out=same, where=high > 0.0))
+        # Where the higher rate is 0 both are, and a ratio of 1 stands for "no gap".
+        ratios = np.ones(np.broadcast(low, high).shape)
+        np.divide(low, high, out=ratios, where=high > 0.0)
+        return np.asarray(1.0 - ratios)
 
     def above(self, rate: Number, gap: Number | float) -> Number:
         """Return the least rate that is ``gap`` above a rate."""
@@ -71,7 +79,7 @@ class GapScale(StrEnum):
         return rate - gap if self is GapScale.DIFFERENCE else rate * (1.0 - gap)
 
     def halved(self, gap: Array) -> Array:
-        """Return the least gap that two rates so far apart can both have to a third one."""
+        """Return the smallest c for which two rates with this gap can both be c from a third."""
         if self is GapScale.DIFFERENCE:
             return np.asarray(gap / 2.0)
         return np.asarray(1.0 - np.sqrt(1.0 - gap))
@@ -81,17 +89,21 @@ class GapScale(StrEnum):
         return -gap if self is GapScale.DIFFERENCE else -gap / (1.0 - gap)
 
     def unit(self, rate: Array) -> Array:
-        """Return how far a rate moves when its gap to another moves by 1, about."""
-        return np.ones_like(rate) if self is GapScale.DIFFERENCE else np.maximum(rate, _LEAST)
+        """Return about how far a rate moves when its gap to another rate moves by 1."""
+        return (
+            np.ones_like(rate) if self is GapScale.DIFFERENCE else np.maximum(rate, _SMALLEST_RATE)
+        )
 
     def scale(self, rate: Array) -> Array:
-        """Return a rate on the scale on which equal steps are equal gaps."""
-        return rate if self is GapScale.DIFFERENCE else np.log(np.maximum(rate, _LEAST))
+        """Return a rate in units in which equal steps are equal gaps: itself, or its logarithm."""
+        return rate if self is GapScale.DIFFERENCE else np.log(np.maximum(rate, _SMALLEST_RATE))
 
 
 @dataclass(frozen=True)
 class Comparison(JsonValue):
     """Who is compared with whom, where it is not every group with every other.
+
+    Users construct it as ``equipoise.Compare``.
 
     Parameters
     ----------
@@ -107,6 +119,12 @@ class Comparison(JsonValue):
         strata; elsewhere a group is called ``"stratum | group"``.
     leave_out
         Groups that are counted and not compared.
+
+    Raises
+    ------
+    InvalidInput
+        If a value has the wrong type, ``direction`` is given without ``against``, or the group in
+        ``against`` is left out.
 
     Examples
     --------
@@ -145,18 +163,122 @@ class Comparison(JsonValue):
     @property
     def words(self) -> str:
         """Who is compared, as the end of a sentence; empty for every group with every other."""
-        parts = [
-            f"each against {self.against}" if self.against is not None else "",
-            f"where it is {self.direction}" if self.direction != "both" else "",
-            "within each stratum" if self.within else "",
-            f"{' and '.join(self.leave_out)} left out" if self.leave_out else "",
-        ]
-        return "".join(f", {part}" for part in parts if part)
+        clauses = []
+        if self.against is not None:
+            clauses.append(f"each against {self.against}")
+        if self.direction != "both":
+            clauses.append(f"where it is {self.direction}")
+        if self.within:
+            clauses.append("within each stratum")
+        if self.leave_out:
+            clauses.append(f"{' and '.join(self.leave_out)} left out")
+        return "".join(f", {clause}" for clause in clauses)
+
+    def resolve(self, groups: Iterable[str]) -> ResolvedComparison:
+        """Return who is compared among these groups, by position.
+
+        A stratum takes part if two of its groups remain after ``leave_out``, and with ``against``
+        only if that group is one of them. Names in ``leave_out`` need not be among the groups
+        (:meth:`require_left_out_exist` checks that).
+
+        Raises
+        ------
+        InvalidInput
+            If the names of the groups do not fit ``within``, if no group is called as ``against``
+            says, or if no stratum takes part.
+
+        Examples
+        --------
+        >>> names = ["car | A", "car | B", "home | A", "home | B", "boat | A"]
+        >>> resolved = Comparison(within=True).resolve(names)
+        >>> resolved.pairs, resolved.left_out
+        (((0, 1), (1, 0), (2, 3), (3, 2)), ('boat | A',))
+        """
+        names = tuple(groups)
+        strata = self._split_strata(names)
+        self._require_reference(strata)
+        blocks = []
+        for stratum, positions in strata.items():
+            block = self._make_block(stratum, positions, names)
+            if block is not None:
+                blocks.append(block)
+        if not blocks:
+            reference = "" if self.against is None else f", {self.against!r} among them"
+            raise InvalidInput(
+                f"nobody can be compared{self.words}: that takes two groups{reference}; the groups "
+                f"are {', '.join(map(repr, names))}"
+            )
+        in_blocks = {position for block in blocks for position in block.groups}
+        left_out = tuple(name for at, name in enumerate(names) if at not in in_blocks)
+        return ResolvedComparison(GapScale(self.by), tuple(blocks), left_out)
+
+    def require_left_out_exist(self, groups: Iterable[str]) -> None:
+        """Raise unless every name in ``leave_out`` is a group, or a group of some stratum."""
+        known_names = set(groups)
+        if self.within:
+            known_names |= {name.partition(WITHIN)[2] for name in known_names}
+        for name in self.leave_out:
+            if name not in known_names:
+                raise UnknownName("group in 'leave_out'", name, sorted(known_names))
+
+    def _split_strata(self, names: Sequence[str]) -> _Strata:
+        """Return every stratum's groups with their positions; one stratum "" without ``within``."""
+        if not self.within:
+            if names and all(WITHIN in name for name in names):
+                raise InvalidInput(
+                    f"groups such as {names[0]!r} were read within strata: ask with "
+                    "compare=Compare(within=True) (--within on the command line), or read all of "
+                    "the columns as 'group' to compare their intersections"
+                )
+            return {"": {name: position for position, name in enumerate(names)}}
+        strata: dict[str, dict[str, int]] = {}
+        for position, name in enumerate(names):
+            stratum, separator, group = name.partition(WITHIN)
+            if not separator:
+                raise InvalidInput(
+                    f"'within' compares groups inside each stratum, and the group {name!r} has "
+                    f"none: read the past with within=..., or call groups 'stratum{WITHIN}group'"
+                )
+            strata.setdefault(stratum, {})[group] = position
+        return strata
+
+    def _require_reference(self, strata: _Strata) -> None:
+        """Raise unless some stratum has the group that others are compared with."""
+        if self.against is None:
+            return
+        group_names = list(dict.fromkeys(group for groups in strata.values() for group in groups))
+        if self.against not in group_names:
+            raise UnknownName("group in 'against'", self.against, group_names)
+
+    def _make_block(
+        self, stratum: str, positions: Mapping[str, int], names: Sequence[str]
+    ) -> Block | None:
+        """Return the block of a stratum; None if it has too few groups, or not the reference.
+
+        ``leave_out`` may give a group's name in its stratum or its full name, with the stratum.
+        """
+        compared = {
+            group: position
+            for group, position in positions.items()
+            if group not in self.leave_out and names[position] not in self.leave_out
+        }
+        if len(compared) < 2 or (self.against is not None and self.against not in compared):
+            return None
+        reference = None if self.against is None else compared[self.against]
+        return Block(stratum, tuple(compared.values()), reference, self.direction)
 
 
 Compare = Comparison  # the name under which users construct one
 
 _DIRECTIONS = ("both", "below", "above")
+_Strata = Mapping[str, Mapping[str, int]]  # stratum -> group -> position of the group
+
+
+def as_comparison(compare: str | Comparison) -> Comparison:
+    """Return a comparison; ``"difference"`` or ``"ratio"`` compares all pairs of groups."""
+    if isinstance(compare, Comparison):
+        return compare
+    return Comparison(GapScale(compare).value)
 
 
 @dataclass(frozen=True)
@@ -171,53 +293,66 @@ class Block:
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """The higher and the lower group of every gap that counts."""
-        return tuple(
-            (high, low)
-            for high, low in permutations(self.groups, 2)
-            if self.reference is None
-            or (high == self.reference and self.direction != "above")
-            or (low == self.reference and self.direction != "below")
-        )
+        return tuple(pair for pair in permutations(self.groups, 2) if self._counts(*pair))
+
+    def _counts(self, higher: int, lower: int) -> bool:
+        """Say whether the question asks how far the second group is below the first."""
+        if self.reference is None:
+            return True
+        if higher == self.reference:
+            return self.direction != "above"
+        return lower == self.reference and self.direction != "below"
 
     def rate_ranges(
         self, scale: GapScale, low: ArrayLike, high: ArrayLike, gap: float
     ) -> tuple[Array, Array]:
-        """Return where each group's rate lies if a level is in [low, high], no gap above ``gap``.
+        """Return where each group's rate lies if the rate level is in [low, high], no gap > gap.
 
-        The level is the lowest rate, or the reference's. The last axis of both results is the group
-        of the block; ends are infinite where the rate may be anything.
+        The rate level is the lowest rate of the block, or the reference's rate. ``low`` and
+        ``high`` broadcast; the results have one more axis, the last, for the groups of the block.
+        Ends are infinite where the rate may be anything.
         """
         low, high = (np.array(end)[..., None] for end in np.broadcast_arrays(low, high))
-        at = np.array([group == self.reference for group in self.groups])
-        least = -np.inf if self.direction == "above" else scale.below(low, gap)
-        most = np.inf if self.direction == "below" else scale.above(high, gap)
-        return np.where(at | (self.reference is None), low, least), np.where(at, high, most)
+        is_reference = np.array([group == self.reference for group in self.groups])
+        has_rate_level_below = is_reference | (self.reference is None)
+        lowest_others = -np.inf if self.direction == "above" else scale.below(low, gap)
+        highest_others = np.inf if self.direction == "below" else scale.above(high, gap)
+        return (
+            np.where(has_rate_level_below, low, lowest_others),
+            np.where(is_reference, high, highest_others),
+        )
 
     def least_gap(self, scale: GapScale, low: Array, high: Array) -> Array:
         """Return the least gap of rates that lie in these ranges; the last axis is the group.
 
-        Not positive where there need be none. Against a reference, groups whose ranges are apart
-        cannot both be near it.
+        It is not positive where rates without a gap fit into the ranges. Against a reference, two
+        groups whose ranges are apart cannot both be near it, which is a bound of its own.
         """
         if self.reference is None:
             return scale.gap(high.min(axis=-1), low.max(axis=-1))
-        at = self.groups.index(self.reference)
-        lowest = np.delete(high, at, axis=-1).min(axis=-1)
-        highest = np.delete(low, at, axis=-1).max(axis=-1)
-        below, above = scale.gap(lowest, low[..., at]), scale.gap(high[..., at], highest)
-        if self.direction != "both":
-            return below if self.direction == "below" else above
-        return np.maximum(np.maximum(below, above), scale.halved(scale.gap(lowest, highest)))
+        column = self.groups.index(self.reference)
+        lowest_high = np.delete(high, column, axis=-1).min(axis=-1)
+        highest_low = np.delete(low, column, axis=-1).max(axis=-1)
+        gap_below = scale.gap(lowest_high, low[..., column])
+        gap_above = scale.gap(high[..., column], highest_low)
+        if self.direction == "below":
+            return gap_below
+        if self.direction == "above":
+            return gap_above
+        gap_between_others = scale.halved(scale.gap(lowest_high, highest_low))
+        return np.maximum(np.maximum(gap_below, gap_above), gap_between_others)
 
 
 @dataclass(frozen=True)
 class ResolvedComparison:
-    """A comparison of so many groups, by position: its blocks, and who is in none of them.
+    """A comparison applied to a list of groups: its blocks, and the groups that are in no block.
+
+    Groups are positions in that list. Arrays of rates have the group as their last axis.
 
     Examples
     --------
     >>> import numpy as np
-    >>> below = resolve(Comparison(against="A", direction="below"), ["A", "B", "C"])
+    >>> below = Comparison(against="A", direction="below").resolve(["A", "B", "C"])
     >>> below.pairs, float(below.gap(np.array([0.5, 0.4, 0.9])).round(3))
     (((0, 1), (0, 2)), 0.1)
     """
@@ -248,58 +383,9 @@ class ResolvedComparison:
 
     def least_gap(self, low: Array, high: Array) -> Array:
         """Return the least gap of rates that lie in these ranges."""
-        gaps = [
-            block.least_gap(self.scale, low[..., block.groups], high[..., block.groups])
-            for block in self.blocks
-        ]
+        gaps = []
+        for block in self.blocks:
+            block_low = low[..., block.groups]
+            block_high = high[..., block.groups]
+            gaps.append(block.least_gap(self.scale, block_low, block_high))
         return np.asarray(np.maximum(np.max(gaps, axis=0), 0.0))
-
-
-def resolve(compare: str | Comparison, groups: Iterable[str]) -> ResolvedComparison:
-    """Return who is compared among these groups.
-
-    Whoever is to be left out need not be among them. Strata without two groups, or without the
-    group that others are compared with, are left out.
-
-    Examples
-    --------
-    >>> names = ["car | A", "car | B", "home | A", "home | B", "boat | A"]
-    >>> found = resolve(Comparison(within=True), names)
-    >>> found.pairs, found.left_out
-    (((0, 1), (1, 0), (2, 3), (3, 2)), ('boat | A',))
-    """
-    compare = compare if isinstance(compare, Comparison) else Comparison(GapScale(compare).value)
-    names, against, strata = tuple(groups), compare.against, dict[str, dict[str, int]]()
-    for at, name in enumerate(names):
-        stratum, mark, group = name.partition(WITHIN) if compare.within else ("", WITHIN, name)
-        if not mark:
-            raise InvalidInput(
-                f"'within' compares groups inside each stratum, and the group {name!r} has none: "
-                f"read the past with within=..., or call groups 'stratum{WITHIN}group'"
-            )
-        strata.setdefault(stratum, {})[group] = at
-    if not compare.within and names and all(WITHIN in name for name in names):
-        raise InvalidInput(
-            f"groups such as {names[0]!r} were read within strata: ask with "
-            "compare=Compare(within=True) (--within on the command line), or read all of the "
-            "columns as 'group' to compare their intersections"
-        )
-    known = list(dict.fromkeys(group for own in strata.values() for group in own))
-    if against is not None and against not in known:
-        raise UnknownName("group in 'against'", against, known)
-    blocks = []
-    for stratum, own in strata.items():
-        left = {*compare.leave_out}
-        inside = {group: at for group, at in own.items() if not {group, names[at]} & left}
-        if len(inside) >= 2 and (against is None or against in inside):
-            reference = None if against is None else inside[against]
-            blocks.append(Block(stratum, (*inside.values(),), reference, compare.direction))
-    if not blocks:
-        whom = "" if against is None else f", {against!r} among them"
-        raise InvalidInput(
-            f"nobody can be compared{compare.words}: that takes two groups{whom}; the groups are "
-            f"{', '.join(map(repr, names))}"
-        )
-    within = {at for block in blocks for at in block.groups}
-    left_out = tuple(name for at, name in enumerate(names) if at not in within)
-    return ResolvedComparison(GapScale(compare.by), tuple(blocks), left_out)

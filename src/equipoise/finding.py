@@ -11,7 +11,7 @@ import numpy as np
 
 from equipoise._arrays import Array
 from equipoise._json import JsonValue, to_plain_data
-from equipoise.comparison import Comparison, GapScale, resolve
+from equipoise.comparison import Comparison, GapScale, as_comparison
 from equipoise.display import Displayable, Row, format_money
 from equipoise.metrics import METRICS
 from equipoise.question import Question, Verdict
@@ -136,7 +136,7 @@ def gap_interval(
     >>> print(gap_interval({"selection_rate": {"A": a, "B": b}}))
     0.300 in [0.100, 0.400]
     """
-    asked = resolve(compare, next(iter(rates.values())))
+    asked = as_comparison(compare).resolve(next(iter(rates.values())))
     own = [[(i.lower, i.upper, i.estimate) for i in by.values()] for by in rates.values()]
     low, high, guess = np.moveaxis(np.array(own, dtype=float), -1, 0)
     known = not np.isnan(guess[:, asked.groups]).any()
@@ -155,7 +155,7 @@ def _pairs(
         (Separation(rate, names[high], names[low]), by_group[names[high]], by_group[names[low]])
         for rate, by_group in rates.items()
         for names in [[*by_group]]
-        for high, low in resolve(compare, names).pairs
+        for high, low in as_comparison(compare).resolve(names).pairs
     ]
 
 
@@ -251,7 +251,7 @@ class Finding(JsonValue, Displayable):
 
         After UNFAIR the groups that the ranges separate, else those of the largest guessed gap.
         """
-        scale, pairs = self.question.gap_scale, _pairs(self.rates, self.question.compare)
+        scale, pairs = self.question.gap_scale, _pairs(self.rates, self.question.comparison)
         likely = {
             found: float(scale.gap(low.estimate, high.estimate))
             for found, high, low in pairs

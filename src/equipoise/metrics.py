@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.cells import Cells
-from equipoise.comparison import Comparison, GapScale, resolve
+from equipoise.comparison import Comparison, GapScale, as_comparison
 from equipoise.errors import BadData, InvalidInput
 from equipoise.rates import RATES, Rate
 
@@ -112,13 +112,14 @@ def gap_given_r(
 
     Examples
     --------
+    >>> from equipoise.cells import GroupCells
     >>> cells = Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(10, 5, 85)})
     >>> round(gap_given_r(cells, {"A": 0.2, "B": 0.1}, "equal_opportunity"), 4)
     0.1737
     >>> round(gap_given_r(cells, {"A": 0.2, "B": 0.1}, "equal_opportunity", "ratio"), 4)
     0.2432
     """
-    asked = resolve(compare, cells)
+    asked = as_comparison(compare).resolve(cells)
     inside = [cells.groups[at] for at in asked.groups]
     by_rate = rates_given_r(Cells({group: cells[group] for group in inside}), r, metric)
     values = [[by_group.get(group, np.nan) for group in cells] for by_group in by_rate.values()]

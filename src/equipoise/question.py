@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Literal
 
 from equipoise._json import JsonValue
-from equipoise.comparison import WITHIN, Comparison, GapScale, ResolvedComparison, resolve
+from equipoise.comparison import Comparison, GapScale, ResolvedComparison, as_comparison
 from equipoise.errors import (
     InvalidInput,
     UnknownName,
@@ -18,7 +18,7 @@ from equipoise.errors import (
 )
 from equipoise.metrics import METRICS
 
-LEAST_LEVEL = 1e-100  # evidence must reach its inverse, as a floating-point number
+SMALLEST_ERROR_LEVEL = 1e-100  # evidence must reach its inverse, as a floating-point number
 
 
 class Verdict(StrEnum):
@@ -58,8 +58,8 @@ class Question(JsonValue):
     delta
         The error probability, in (0, 1).
     delta_wrong_fair, delta_wrong_unfair
-        Separate levels for calling an unfair decision-maker FAIR and a fair one UNFAIR;
-        ``delta`` where left out.
+        Separate error probabilities, for calling an unfair decision-maker FAIR and for calling a
+        fair one UNFAIR; ``delta`` where left out.
     compare
         ``"difference"``, ``"ratio"``, or a :class:`Comparison` that also says who is compared with
         whom. ``gamma + epsilon`` must be below 1 for a ratio. Where a rate is 0 in every group,
@@ -85,37 +85,34 @@ class Question(JsonValue):
     compare: Literal["difference", "ratio"] | Comparison = "difference"
 
     def __post_init__(self) -> None:
-        several = self.metric.split("+") if isinstance(self.metric, str) else self.metric
-        for name in several if isinstance(several, list | tuple) and several else [several]:
-            if not isinstance(name, str) or name not in METRICS:
-                raise UnknownName("metric", name, METRICS)
-        object.__setattr__(self, "metric", "+".join(dict.fromkeys(several)))
+        object.__setattr__(self, "metric", _joined_metric_names(self.metric))
         require_non_negative("gamma", self.gamma)
         require_in_open_unit("epsilon", self.epsilon)
-        for name in ("delta", "delta_wrong_fair", "delta_wrong_unfair"):
-            if (level := getattr(self, name)) is not None or name == "delta":
-                require_in_open_unit(name, level)
-                if level < LEAST_LEVEL:
-                    raise InvalidInput(
-                        f"{name!r} must be at least {LEAST_LEVEL:g}, the least that arithmetic "
-                        f"keeps; got {level!r}"
-                    )
-        asked = self.compare
-        if not isinstance(asked, Comparison):
-            asked = Comparison.from_dict(asked) if isinstance(asked, Mapping) else Comparison(asked)
-        is_plain = asked == Comparison(asked.by)  # one question is written in one way
-        object.__setattr__(self, "compare", asked.by if is_plain else asked)
-        rule = "must be at most 1, the largest possible difference"
-        if ratio := self.gap_scale is GapScale.RATIO:
-            rule = "of a ratio must be below 1, the gap between nothing and something"
-        if self.threshold > 1.0 or (ratio and self.threshold == 1.0):
-            got = f"{self.gamma!r} + {self.epsilon!r}"
-            raise InvalidInput(f"'gamma' + 'epsilon' {rule}; got {got}")
+        _require_error_level("delta", self.delta)
+        if self.delta_wrong_fair is not None:
+            _require_error_level("delta_wrong_fair", self.delta_wrong_fair)
+        if self.delta_wrong_unfair is not None:
+            _require_error_level("delta_wrong_unfair", self.delta_wrong_unfair)
+        object.__setattr__(self, "compare", _shortest_form(self.compare))
+        self._require_threshold_within_scale()
+
+    def _require_threshold_within_scale(self) -> None:
+        """Raise if no gap can be above ``gamma + epsilon``."""
+        got = f"{self.gamma!r} + {self.epsilon!r}"
+        if self.gap_scale is GapScale.RATIO and self.threshold >= 1.0:
+            raise InvalidInput(
+                "'gamma' + 'epsilon' of a ratio must be below 1, the gap between nothing and "
+                f"something; got {got}"
+            )
+        if self.threshold > 1.0:
+            raise InvalidInput(
+                f"'gamma' + 'epsilon' must be at most 1, the largest possible difference; got {got}"
+            )
 
     @property
     def comparison(self) -> Comparison:
-        """Who is compared with whom, and how."""
-        return self.compare if isinstance(self.compare, Comparison) else Comparison(self.compare)
+        """Who is compared with whom, and how: ``compare``, whichever way it was written."""
+        return as_comparison(self.compare)
 
     @property
     def gap_scale(self) -> GapScale:
@@ -123,13 +120,16 @@ class Question(JsonValue):
         return GapScale(self.comparison.by)
 
     def resolve(self, groups: Iterable[str]) -> ResolvedComparison:
-        """Return who is compared among all of the groups, by position."""
+        """Return who is compared among all of the groups, by position.
+
+        Raises
+        ------
+        UnknownName
+            If the comparison names a group that is not among them.
+        """
         names = tuple(groups)
-        parts = {name.partition(WITHIN)[2] for name in names} if self.comparison.within else set()
-        for name in self.comparison.leave_out:
-            if name not in (known := sorted({*names, *parts})):
-                raise UnknownName("group in 'leave_out'", name, known)
-        return resolve(self.comparison, names)
+        self.comparison.require_left_out_exist(names)
+        return self.comparison.resolve(names)
 
     @property
     def level_wrong_fair(self) -> float:
@@ -143,7 +143,7 @@ class Question(JsonValue):
 
     @property
     def strictest_level(self) -> float:
-        """The smaller of the two levels, for whatever could cause either mistake."""
+        """The smaller of the two error levels, for events that could cause either mistake."""
         return min(self.level_wrong_fair, self.level_wrong_unfair)
 
     @property
@@ -153,24 +153,63 @@ class Question(JsonValue):
 
     def truth(self, gap: float) -> frozenset[Verdict]:
         """Return the verdicts that are right for a true gap."""
-        right = {Verdict.FAIR: gap <= self.threshold, Verdict.UNFAIR: gap > self.gamma}
-        return frozenset(verdict for verdict, holds in right.items() if holds)
+        right_verdicts = set()
+        if gap <= self.threshold:
+            right_verdicts.add(Verdict.FAIR)
+        if gap > self.gamma:
+            right_verdicts.add(Verdict.UNFAIR)
+        return frozenset(right_verdicts)
 
     def __str__(self) -> str:
-        fair, unfair = self.level_wrong_fair, self.level_wrong_unfair
-        risk = f"wrong with probability <= {fair:g}"
-        if fair != unfair:
-            risk = (
-                f"a wrong FAIR with probability <= {fair:g}, "
-                f"a wrong UNFAIR with probability <= {unfair:g}"
-            )
-        name, gap = self.metric.replace("_", " "), "the largest difference between groups"
+        metric_words = self.metric.replace("_", " ")
+        gap_words = "the largest difference between groups"
         if self.gap_scale is GapScale.RATIO:
-            name, gap = f"{name} as a ratio", "1 - lowest/highest rate"
+            metric_words = f"{metric_words} as a ratio"
+            gap_words = "1 - lowest/highest rate"
+        risk = f"wrong with probability <= {self.level_wrong_fair:g}"
+        if self.level_wrong_fair != self.level_wrong_unfair:
+            risk = (
+                f"a wrong FAIR with probability <= {self.level_wrong_fair:g}, "
+                f"a wrong UNFAIR with probability <= {self.level_wrong_unfair:g}"
+            )
         return (
-            f"{name}: FAIR if the gap ({gap}{self.comparison.words}) <= {self.gamma:g}, "
-            f"UNFAIR if the gap > {self.threshold:.10g}, {risk}"
+            f"{metric_words}: FAIR if the gap ({gap_words}{self.comparison.words}) "
+            f"<= {self.gamma:g}, UNFAIR if the gap > {self.threshold:.10g}, {risk}"
         )
+
+
+def _joined_metric_names(metric: object) -> str:
+    """Return one or several metrics' names, joined by "+", each once; raise if one is unknown."""
+    names = metric.split("+") if isinstance(metric, str) else metric
+    if not isinstance(names, list | tuple) or not names:
+        raise UnknownName("metric", metric, METRICS)
+    for name in names:
+        if not isinstance(name, str) or name not in METRICS:
+            raise UnknownName("metric", name, METRICS)
+    return "+".join(dict.fromkeys(names))
+
+
+def _require_error_level(name: str, error_level: float) -> None:
+    """Raise unless an error level lies in (0, 1) and is not too small for the arithmetic."""
+    require_in_open_unit(name, error_level)
+    if error_level < SMALLEST_ERROR_LEVEL:
+        raise InvalidInput(
+            f"{name!r} must be at least {SMALLEST_ERROR_LEVEL:g}, the least that arithmetic keeps; "
+            f"got {error_level!r}"
+        )
+
+
+def _shortest_form(compare: object) -> str | Comparison:
+    """Return a comparison as questions store it, so that equal questions are equal values.
+
+    A comparison of all pairs of groups is stored as ``"difference"`` or ``"ratio"``. JSON gives a
+    mapping, which is read first.
+    """
+    if isinstance(compare, Mapping):
+        compare = Comparison.from_dict(compare)
+    if not isinstance(compare, Comparison):
+        compare = Comparison(compare)  # type: ignore[arg-type]  # the constructor refuses others
+    return compare.by if compare == Comparison(compare.by) else compare
 
 
 @dataclass(frozen=True)
@@ -202,7 +241,7 @@ class Costs(JsonValue):
         require_non_negative("feature", self.feature)
         require_non_negative("label", self.label)
         if not isinstance(self.groups, Mapping) or not all(
-            isinstance(own, Costs) and not own.groups for own in self.groups.values()
+            isinstance(costs, Costs) and not costs.groups for costs in self.groups.values()
         ):
             raise InvalidInput(
                 "'groups' of Costs must map groups to Costs that have no groups of their own; "
@@ -233,14 +272,15 @@ class Costs(JsonValue):
 
 def as_question(question: object) -> Question:
     """Return a question; the name of a metric asks with the usual gamma, epsilon and delta."""
-    asked = Question(question) if isinstance(question, str) else question
-    require_question_and_costs(asked)
-    assert isinstance(asked, Question)
-    return asked
+    if isinstance(question, str):
+        return Question(question)
+    require_question_and_costs(question)
+    assert isinstance(question, Question)
+    return question
 
 
 def require_question_and_costs(question: object, costs: object = None) -> None:
-    """Raise unless a question, and prices where there are any, are what they should be."""
+    """Raise unless ``question`` is a Question and ``costs``, if there are any, are Costs."""
     require_kind("question", question, Question, "a Question, as in Question('equal_opportunity')")
     if costs is not None:
         require_kind("costs", costs, Costs, "Costs, as in Costs(feature=0.0, label=1.0)")

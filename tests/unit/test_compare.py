@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import equipoise as eq
 from equipoise.cells import Cells, GroupCells
-from equipoise.comparison import Compare, GapScale, resolve
+from equipoise.comparison import Compare, GapScale
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.free_check import Check, bands_from_past, check, gap_bounds
 from equipoise.metrics import METRICS
@@ -305,13 +305,13 @@ def test_what_cannot_be_compared_is_refused_by_name() -> None:
         with pytest.raises(InvalidInput, match=words):
             Question(compare=compare).resolve(("A", "B", "C"))
     with pytest.raises(InvalidInput, match="were read within strata"):
-        resolve("difference", STRATA)
+        Compare().resolve(STRATA)
 
 
 def test_strata_that_nobody_can_be_compared_in_are_left_out() -> None:
     names = (*STRATA, "z | A", "w | B", "w | C")
-    assert resolve(Compare(within=True), names).left_out == ("z | A",)
-    against = resolve(Compare(against="A", within=True), names)
+    assert Compare(within=True).resolve(names).left_out == ("z | A",)
+    against = Compare(against="A", within=True).resolve(names)
     assert against.left_out == ("z | A", "w | B", "w | C")
     assert [block.stratum for block in against.blocks] == ["x", "y"]
 

@@ -151,9 +151,11 @@ class AuditDesign:
             lower=gap.lower,
             upper=gap.upper,
             reason=reason,
-            estimate=gap.with_estimate(gap_interval(rates, question.compare).estimate).estimate,
+            estimate=gap.with_estimate(gap_interval(rates, question.comparison).estimate).estimate,
             rates=rates,
-            decided_by=separation(rates, question.compare) if verdict is Verdict.UNFAIR else None,
+            decided_by=separation(rates, question.comparison)
+            if verdict is Verdict.UNFAIR
+            else None,
             missing=missing,
             assumptions=(*list_assumptions(self.history, question), ASSUMES_STREAM),
             shares=shares,

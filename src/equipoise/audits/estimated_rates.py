@@ -14,7 +14,7 @@ import numpy as np
 
 from equipoise._arrays import Array
 from equipoise.audits.base import Audit
-from equipoise.comparison import ResolvedComparison
+from equipoise.comparison import Comparison, ResolvedComparison
 from equipoise.errors import InvalidInput
 from equipoise.finding import Finding, Interval
 from equipoise.history.past import Goal, Past
@@ -40,7 +40,7 @@ def can_answer(question: Question, *, by_features: bool = False) -> bool:
     (True, False)
     """
     metric = METRICS[question.metric]
-    proven = not by_features or question.compare == "difference"
+    proven = not by_features or question.comparison == Comparison()
     rates = {rate.name for rate in metric.rates}
     return metric.is_free or (proven and rates <= set(RATE_OF_OUTCOME.values()))
 
@@ -209,9 +209,9 @@ def compare_rates(
 
     Examples
     --------
-    >>> from equipoise.comparison import resolve
+    >>> from equipoise.comparison import Comparison
     >>> rates = np.array([[0.5, 0.8]])
-    >>> all_pairs = resolve("difference", ["A", "B"])
+    >>> all_pairs = Comparison().resolve(["A", "B"])
     >>> [float(x.round(3)) for x in compare_rates(rates, rates - 0.1, rates + 0.1, all_pairs)]
     [0.3, 0.1, 0.5]
     """

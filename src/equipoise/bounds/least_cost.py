@@ -111,7 +111,7 @@ def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
     """
     require_world(world)
     require_question_and_costs(question, costs)
-    right = question.truth(world.gap(question.metric, question.compare))
+    right = question.truth(world.gap(question.metric, question.comparison))
     r, prices = np.array([world.r[group] for group in world.cells]), _mean_prices(world, costs)
     shares = [cells.shares for cells in world.cells.values()]
     rates = [  # a group without such people is not compared: any curve will do

@@ -69,7 +69,7 @@ def _live_through(progress: Progress) -> Answer:
         "adaptive": adaptive,
         "adaptive_here": here,
         "least_cost": least_cost,
-        "truth": world.gap(SHARP.metric, SHARP.compare),
+        "truth": world.gap(SHARP.metric, SHARP.comparison),
     }
     words: list[Part] = [
         Heading("A lender and its past"),

@@ -289,7 +289,7 @@ def name_short_strata(
 def _naive(cells: Mapping[str, GroupCells], question: Question) -> float | None:
     try:
         return gap_given_r(
-            Cells(cells), dict.fromkeys(cells, 0.0), question.metric, question.compare
+            Cells(cells), dict.fromkeys(cells, 0.0), question.metric, question.comparison
         )
     except InvalidInput:  # an empty denominator, or nobody is left to be compared
         return None

@@ -9,7 +9,7 @@ from itertools import combinations, product
 import numpy as np
 
 from equipoise._arrays import Array, Flags
-from equipoise.comparison import Block, Comparison, GapScale, resolve
+from equipoise.comparison import Block, Comparison, GapScale, as_comparison
 from equipoise.finding import Interval, gap_interval
 from equipoise.free_check.assumptions import RangesOfR
 from equipoise.rates import RATES, Band, Bands
@@ -44,7 +44,7 @@ def _pairs_of_rates(
     bands: Bands, boxes: RangesOfR, compare: str | Comparison
 ) -> Iterator[_TwoRates]:
     names = [*next(iter(bands.values()))]
-    asked = resolve(compare, names)
+    asked = as_comparison(compare).resolve(names)
     for block, (one, other) in product(asked.blocks, combinations(bands, 2)):
         groups = [names[at] for at in block.groups]
         start, end = np.array([boxes[group] for group in groups]).T

@@ -136,7 +136,7 @@ def scenarios(
         require_in_unit(f"denied_rate[{group!r}]", rate)
     likely = cells.like_known
     gap_given_r(
-        likely, dict.fromkeys(cells, 0.0), question.metric, question.compare
+        likely, dict.fromkeys(cells, 0.0), question.metric, question.comparison
     )  # refuses empty rates
     compare = question.resolve(likely)
     curves = [

@@ -92,7 +92,7 @@ def simulate(
         audit=setting.audit.name,
         question=question,
         costs=costs,
-        gap=world.gap(question.metric, question.compare),
+        gap=world.gap(question.metric, question.comparison),
     )
 
 

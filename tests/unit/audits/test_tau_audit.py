@@ -21,7 +21,7 @@ from equipoise.audits.estimated_rates import (
 from equipoise.audits.rs_audit import RSAudit
 from equipoise.audits.tau_audit import Online, TauAudit
 from equipoise.cells import Cells, GroupCells
-from equipoise.comparison import Compare, resolve
+from equipoise.comparison import Compare
 from equipoise.errors import InvalidInput
 from equipoise.finding import Finding
 from equipoise.free_check import check
@@ -373,7 +373,7 @@ def test_intervals_hold_the_estimate_and_stay_in_range() -> None:
         low, high = rate_bounds(ratios, error)
         assert np.all((low >= 0) & (high <= 1) & (low <= high))
         for compare in (Compare(), Compare("ratio"), Compare(against="B", direction="below")):
-            who = resolve(compare, ("A", "B", "C"))
+            who = compare.resolve(("A", "B", "C"))
             estimate, lower, upper = compare_rates(ratios, low, high, who)
             assert lower <= estimate
             assert 0 <= lower <= upper <= 1
