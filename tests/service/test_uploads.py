@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from equipoise.service import forms
+from equipoise.service import uploads
 from tests.profiles import quick
 from tests.service.attacking import form_key, log_in
 from tests.support.postgres import in_memory
@@ -88,7 +88,7 @@ def test_the_reader_has_limits_of_its_own() -> None:
     limits = "[resource.getrlimit(k)[0] for k in (resource.RLIMIT_CPU, resource.RLIMIT_DATA)]"
     words = f"m['_limit'](300 << 20, 20, '/tmp'); print({limits})"
     program = f"import resource, runpy, sys; m = runpy.run_path(sys.argv[1]); {words}"
-    reader = Path(forms.__file__).with_name("table_reader.py")
+    reader = Path(uploads.__file__).with_name("table_reader.py")
     line = [sys.executable, "-c", program, str(reader)]
     done = subprocess.run(line, capture_output=True, check=True, text=True)
     assert json.loads(done.stdout) == [20, 600 << 20]

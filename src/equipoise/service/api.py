@@ -32,10 +32,10 @@ from equipoise.question import Costs, Question
 from equipoise.report import Report, to_html
 from equipoise.report.content import plan_similar_audit
 from equipoise.service.access import Auditor, Reader, decoded
-from equipoise.service.audits import AuditContext, Auditing, Commanding, Reading
+from equipoise.service.checkpoints import VERIFICATIONS, Mark
+from equipoise.service.context import AuditContext, Auditing, Commanding, Reading
 from equipoise.service.problems import MEDIA as PROBLEM
 from equipoise.service.problems import TYPES, HttpProblem
-from equipoise.service.tokens import VERIFICATIONS, Mark
 
 # -- what is taken and given ----------------------------------------------------------------------
 
@@ -314,7 +314,7 @@ def export(context: Reading) -> Response:
 def checkpoints(context: Reading) -> JSONResponse:
     """Return the ends of the chain that were handed out, the latest first."""
     return JSONResponse(
-        {"marks": to_plain_data(context.store.marks(context.audit.uid, "checkpoint"))}
+        {"marks": to_plain_data(context.checkpoints.marks(context.audit.uid, "checkpoint"))}
     )
 
 
@@ -336,7 +336,7 @@ def verify(context: Auditing) -> JSONResponse:
 @router.get("/{audit}/verifications/{number}", response_model=Mark)
 def verification(context: Reading, number: str) -> JSONResponse:
     """Say how a verification goes, or went."""
-    for found in context.store.marks(context.audit.uid, *VERIFICATIONS):
+    for found in context.checkpoints.marks(context.audit.uid, *VERIFICATIONS):
         if found.id == number:
             return JSONResponse(found.to_dict())
     raise HttpProblem("not-found")

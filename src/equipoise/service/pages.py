@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
-from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any
 
@@ -16,18 +14,20 @@ from starlette.concurrency import run_in_threadpool
 
 from equipoise.errors import EquipoiseError, InvalidInput
 from equipoise.history.coding import ValueReader
-from equipoise.ledger import LiveAudit, Reply, inputs
+from equipoise.ledger import LiveAudit, Reply
 from equipoise.ledger import commands as do
 from equipoise.ledger.commands import Command
 from equipoise.ledger.verify import PersonState
 from equipoise.protocol import Want
 from equipoise.report.event_log import log_rows
 from equipoise.service.access import COOKIE, Reader, count_failure, new_session
+from equipoise.service.amounts import budget_of
 from equipoise.service.api import After, as_file, export, page_of, report
-from equipoise.service.audits import AuditContext, Auditing, Reading
+from equipoise.service.checkpoints import VERIFICATIONS
+from equipoise.service.context import AuditContext, Auditing, Reading
 from equipoise.service.forms import Form, Sent, page, read_form
 from equipoise.service.problems import HttpProblem, as_problem
-from equipoise.service.tokens import READERS, VERIFICATIONS
+from equipoise.service.tokens import READERS
 
 router = APIRouter(include_in_schema=False)
 
@@ -274,35 +274,6 @@ async def upload(context: Reading, request: Request) -> Response:
     return await run_in_threadpool(carried_out)
 
 
-def budget_of(form: Form, decimals: int) -> int | None:
-    """Return the most that may be spent, None where a tick says that there is no limit."""
-    amount = form.word("budget")
-    if not amount and not form.word("no_cap"):
-        raise InvalidInput("'budget' is needed: the most that may be spent, or a tick at no limit")
-    return minor_units("budget", amount, decimals) if amount else None
-
-
-def minor_units(name: str, amount: str, decimals: int) -> int:
-    """Return an amount of money, as people write it, in whole minor units.
-
-    A comma stands between groups of three digits and nowhere else: where it is a decimal mark, to
-    pass over it would make a hundredfold of the amount.
-
-    Examples
-    --------
-    >>> minor_units("budget", "1,000.50", 2)
-    100050
-    """
-    pattern = r"(\d+|\d{1,3}(,\d{3})+)" + rf"(\.\d{{1,{decimals}}})?" * (decimals > 0)
-    if len(amount) > 40 or not re.fullmatch(pattern, amount):
-        raise InvalidInput(
-            f"{name!r} must be an amount as in {12_345:,.{decimals}f}: at most {decimals} decimals "
-            "after a point, and commas, if any, between groups of three digits; "
-            f"got {amount[:40]!r}"
-        )
-    return inputs.whole(name, int(Decimal(amount.replace(",", "")).scaleb(decimals)))
-
-
 # -- pages ----------------------------------------------------------------------------------------
 
 
@@ -315,11 +286,11 @@ def _audit_page(
     context: AuditContext, template: str = "audit.html", patience: float = PATIENCE, **more: Any
 ) -> HTMLResponse:
     """Return people and money as of now, and the evidence as far as it is reported."""
-    store, audit = context.store, context.audit
+    store, audit = context.checkpoints, context.audit
     shown = {
         "seen": audit.reports.look(patience),
-        "checkpoint": next(iter(store.marks(audit.uid, "checkpoint", limit=1)), None),
-        "proof": next(iter(store.marks(audit.uid, *VERIFICATIONS, limit=1)), None),
+        "checkpoint": store.latest(audit.uid, "checkpoint"),
+        "proof": store.latest(audit.uid, *VERIFICATIONS),
     }
     return _page(context, template, **{"done": "", "problem": None, **shown, **more})
 

@@ -30,11 +30,12 @@ from equipoise.planning import plan
 from equipoise.planning.scenarios import USUAL_RATIO, denied_rates_by_ratio
 from equipoise.question import Costs, Question
 from equipoise.service.access import Auditor, Caller, Reader
+from equipoise.service.amounts import budget_of, minor_units
 from equipoise.service.api import cells_from
 from equipoise.service.audits import OpenAudits
-from equipoise.service.forms import Form, Sent, Uploads, page
-from equipoise.service.pages import budget_of, minor_units
+from equipoise.service.forms import Form, Sent, page
 from equipoise.service.problems import HttpProblem
+from equipoise.service.uploads import Uploads
 from equipoise.worlds.data import fico_lender
 
 router = APIRouter(include_in_schema=False)

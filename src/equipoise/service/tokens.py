@@ -1,4 +1,4 @@
-"""Who may do what: tokens, kept as hashes, with a role, a scope and an end; and what was proved.
+"""Who may do what: tokens, kept as hashes, with a role, a scope and an end.
 
 A token is ``eqp_<id>_<secret>``. The id finds the row; the secret has 256 random bits, so a single
 SHA-256 is as good as a slow hash, and it is compared in constant time. What the store holds opens
@@ -10,30 +10,25 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.ledger import inputs
-from equipoise.ledger.database import Database
-from equipoise.ledger.store import table_names
 from equipoise.ledger.writer import stamp
+from equipoise.service.database import open_service_database
 
-NOBODY = hashlib.sha256(b"nobody").hexdigest()
-
-_TABLES = (
-    """CREATE TABLE IF NOT EXISTS service_tokens (
-    id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, role TEXT NOT NULL, audit TEXT,
-    secret_hash TEXT NOT NULL, created TEXT NOT NULL, expires TEXT NOT NULL, revoked TEXT,
-    logged_out TEXT NOT NULL DEFAULT '')""",
-    """CREATE TABLE IF NOT EXISTS service_marks (
-    id TEXT PRIMARY KEY, audit TEXT NOT NULL, kind TEXT NOT NULL, seq BIGINT NOT NULL,
-    hash TEXT NOT NULL, time TEXT NOT NULL, actor TEXT NOT NULL, note TEXT NOT NULL)""",
-)
+NO_TOKEN_HASH = hashlib.sha256(b"nobody").hexdigest()
+"""What a secret is compared with where no valid token has the id."""
+TOKEN_COLUMNS = (
+    "id", "name", "role", "audit", "secret_hash", "created", "expires", "revoked", "logged_out"
+)  # fmt: skip
+"""The columns of ``service_tokens``; ``database.py`` makes the table."""
 LOGIN_LINK = "login link"  # how the names of tokens begin that a server makes for itself
-VERIFICATIONS = ("running", "verified", "broken", "lost")  # kinds of marks
 
 
 class Role(StrEnum):
@@ -75,24 +70,6 @@ class Token(JsonValue):
         return self.name.startswith(LOGIN_LINK)
 
 
-@dataclass(frozen=True)
-class Mark(JsonValue):
-    """A checkpoint that was handed out, or a verification.
-
-    ``kind`` is ``checkpoint``, ``verified``, ``broken``, ``running`` or, if it did not come to an
-    end, ``lost``; ``note`` says what is broken.
-    """
-
-    id: str
-    audit: str
-    kind: str
-    seq: int
-    hash: str
-    time: str
-    actor: str
-    note: str = ""
-
-
 class TokenStore:
     """Tokens and marks in a database; may be shared between threads.
 
@@ -108,11 +85,7 @@ class TokenStore:
     """
 
     def __init__(self, url: str) -> None:
-        self._database = Database(url, create=True, timeout=10.0)
-        with self._database.using() as connection:
-            if "service_marks" not in table_names(connection):  # not every role may make them
-                for statement in _TABLES:
-                    connection.run(statement)
+        self._database = open_service_database(url)
 
     def new(self, name: str, role: Role, audit: str | None = None, *, days: float = 90.0) -> str:
         """Make a token by hand and return it; it is never shown again.
@@ -132,79 +105,60 @@ class TokenStore:
     def _make(self, name: str, role: Role, audit: str | None, days: float) -> str:
         if not 0 < days <= 3660:
             raise InvalidInput(f"'days' must be more than 0 and at most 3660; got {days!r}")
-        name = inputs.name("name", name)
+        checked_name = inputs.name("name", name)
         scope = None if audit is None else inputs.name("audit", audit)
-        number, secret, now = secrets.token_hex(8), secrets.token_urlsafe(32), datetime.now(UTC)
-        if any(token.name == name for token in self.all()):
-            raise InvalidInput(f"a token named {name!r} exists or existed; choose another name")
-        row = (number, name, role.value, scope, stamp(now), stamp(now + timedelta(days=days)))
-        columns = ("id", "name", "role", "audit", "created", "expires", "secret_hash")
+        if any(token.name == checked_name for token in self.all()):
+            raise InvalidInput(
+                f"a token named {checked_name!r} exists or existed; choose another name"
+            )
+        token_id = secrets.token_hex(8)
+        secret = secrets.token_urlsafe(32)
+        created = datetime.now(UTC)
+        expires = created + timedelta(days=days)
+        row = (
+            token_id, checked_name, role.value, scope, _hash(secret), stamp(created),
+            stamp(expires), None, "",
+        )  # fmt: skip
         with self._database.using() as connection:
-            connection.insert("service_tokens", columns, [(*row, _hash(secret))])
-        return f"eqp_{number}_{secret}"
+            connection.insert("service_tokens", TOKEN_COLUMNS, [row])
+        return f"eqp_{token_id}_{secret}"
 
     def all(self) -> list[Token]:
         """Return every token ever made, oldest first."""
-        return [token for token, _ in self._tokens("ORDER BY created, id")]
+        return [token for token, _ in self._select("ORDER BY created, id")]
 
     def revoke(self, name: str) -> Token:
         """End a token; browsers that logged in with it are out as well."""
-        known = {token.name: token for token in self.all()}
-        if name not in known:
-            raise UnknownName("token", name, known)
-        now = known[name].revoked or stamp(datetime.now(UTC))
+        tokens = {token.name: token for token in self.all()}
+        if name not in tokens:
+            raise UnknownName("token", name, tokens)
+        revoked_at = tokens[name].revoked or stamp(datetime.now(UTC))
         with self._database.using() as connection:
-            connection.run("UPDATE service_tokens SET revoked = ? WHERE name = ?", (now, name))
-        return replace(known[name], revoked=now)
+            connection.run(
+                "UPDATE service_tokens SET revoked = ? WHERE name = ?", (revoked_at, name)
+            )
+        return replace(tokens[name], revoked=revoked_at)
 
     def find(self, text: str) -> Token | None:
-        """Return the living token that this is, None if it is none."""
+        """Return the valid token that has this text, None if there is none."""
         parts = text.split("_", 2)
         if len(text) > 200 or not text.isascii() or len(parts) != 3 or parts[0] != "eqp":
             return None
-        token, own = self._living(parts[1])
-        return token if hmac.compare_digest(own, _hash(parts[2])) else None
+        _, token_id, secret = parts
+        token, secret_hash = self._valid_token(token_id)
+        # compared also if there is no such token, so that the time tells nothing
+        return token if hmac.compare_digest(secret_hash, _hash(secret)) else None
 
-    def by_id(self, number: str) -> Token | None:
-        """Return the living token of this id, for a caller who has proved to hold it."""
-        return self._living(number)[0]
+    def by_id(self, token_id: str) -> Token | None:
+        """Return the valid token of this id, for a caller who has proved to hold it."""
+        token, _ = self._valid_token(token_id)
+        return token
 
-    def log_out(self, number: str) -> None:
+    def log_out(self, token_id: str) -> None:
         """End every browser's session of a token."""
         now = stamp(datetime.now(UTC))
         with self._database.using() as connection:
-            connection.run("UPDATE service_tokens SET logged_out = ? WHERE id = ?", (now, number))
-
-    # -- marks ------------------------------------------------------------------------------------
-
-    def add_mark(self, audit: str, kind: str, seq: int, own: str, actor: str) -> Mark:
-        """Remember a checkpoint, or that a verification began."""
-        mark = Mark(secrets.token_hex(8), audit, kind, seq, own, stamp(datetime.now(UTC)), actor)
-        with self._database.using() as connection:
-            connection.insert("service_marks", list(vars(mark)), [tuple(vars(mark).values())])
-        return mark
-
-    def end_verification(self, mark: Mark) -> None:
-        """Say what became of a verification."""
-        sets = "kind = ?, seq = ?, hash = ?, note = ?, time = ?"
-        values = (mark.kind, mark.seq, mark.hash, mark.note, stamp(datetime.now(UTC)), mark.id)
-        with self._database.using() as connection:
-            connection.run(f"UPDATE service_marks SET {sets} WHERE id = ?", values)
-
-    def end_lost_verifications(self) -> None:
-        """Say of verifications that a server left behind that they did not come to an end."""
-        with self._database.using() as connection:
-            connection.run("UPDATE service_marks SET kind = 'lost' WHERE kind = 'running'")
-
-    def marks(self, audit: str, *kinds: str, limit: int = 100) -> list[Mark]:
-        """Return the latest marks of an audit, the latest first."""
-        query = (
-            f"SELECT {_columns(Mark)} FROM service_marks WHERE audit = ? AND "
-            f"kind IN ({', '.join('?' * len(kinds))}) "
-            f"ORDER BY time DESC, seq DESC, id LIMIT {int(limit)}"
-        )
-        with self._database.using() as connection:
-            return [Mark(*row) for row in connection.run(query, (audit, *kinds)).fetchall()]
+            connection.run("UPDATE service_tokens SET logged_out = ? WHERE id = ?", (now, token_id))
 
     # -- helpers ----------------------------------------------------------------------------------
 
@@ -212,21 +166,37 @@ class TokenStore:
         """Let go of the connection; it is opened again when needed."""
         self._database.close()
 
-    def _tokens(self, rest: str, *values: str) -> list[tuple[Token, str]]:
-        """Return tokens with the hashes of their secrets."""
-        query = f"SELECT {_columns(Token)}, secret_hash FROM service_tokens {rest}"
+    def _select(self, condition: str, *values: str) -> list[tuple[Token, str]]:
+        """Return tokens, each with the hash of its secret; ``condition`` follows the table."""
+        query = f"SELECT {', '.join(TOKEN_COLUMNS)} FROM service_tokens {condition}"
         with self._database.using() as connection:
             rows = connection.run(query, values).fetchall()
-        return [(replace(Token(*row), role=Role(row[2])), own) for *row, own in rows]
+        return [_token_from_row(row) for row in rows]
 
-    def _living(self, number: str) -> tuple[Token | None, str]:
-        now, found = datetime.now(UTC), self._tokens("WHERE id = ?", number)
-        return next((own for own in found if own[0].lives(now)), (None, NOBODY))
+    def _valid_token(self, token_id: str) -> tuple[Token | None, str]:
+        """Return the valid token of this id and its secret's hash, or None and no token's hash."""
+        now = datetime.now(UTC)
+        for token, secret_hash in self._select("WHERE id = ?", token_id):
+            if token.lives(now):
+                return token, secret_hash
+        return None, NO_TOKEN_HASH
+
+
+def _token_from_row(row: Sequence[Any]) -> tuple[Token, str]:
+    """Return a token and the hash of its secret from a row in the order of ``TOKEN_COLUMNS``."""
+    token_id, name, role, audit, secret_hash, created, expires, revoked, logged_out = row
+    token = Token(
+        id=token_id,
+        name=name,
+        role=Role(role),
+        audit=audit,
+        created=created,
+        expires=expires,
+        revoked=revoked,
+        logged_out=logged_out,
+    )
+    return token, secret_hash
 
 
 def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def _columns(kind: type[Token | Mark]) -> str:
-    return ", ".join(field.name for field in fields(kind))

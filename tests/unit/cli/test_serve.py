@@ -18,8 +18,7 @@ from typer.testing import CliRunner
 
 from equipoise.cli import app
 from equipoise.ledger import LiveAudit, Status
-from equipoise.service import Role, TokenStore
-from equipoise.service import app as service
+from equipoise.service import Role, TokenStore, demonstration
 
 
 @pytest.fixture
@@ -91,7 +90,7 @@ def test_the_demonstration_lives_and_its_link_logs_in(
         servers[0].run()
 
     monkeypatch.setattr("uvicorn.run", serve)
-    monkeypatch.setattr(service, "PAUSE", 0.01)
+    monkeypatch.setattr(demonstration, "PAUSE", 0.01)
     words = ["serve", "--demo", "--ledger", ledger, "--port", str(port)]
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(CliRunner().invoke, app, words)
@@ -100,7 +99,7 @@ def test_the_demonstration_lives_and_its_link_logs_in(
         finally:
             servers[0].should_exit = True
         said = done.result().stdout
-    assert people >= service.AT_ONCE
+    assert people >= demonstration.AT_ONCE
     link = re.search(rf"log in, today: http://127.0.0.1:{port}/login#token=(\S+)", said)
     assert link is not None, said
     store = TokenStore(f"{ledger}.tokens")
@@ -108,7 +107,7 @@ def test_the_demonstration_lives_and_its_link_logs_in(
     store.close()
     assert found is not None
     assert (found.role, found.audit) == ("auditor", None)
-    LiveAudit.open(ledger, service.DEMONSTRATION).verify()
+    LiveAudit.open(ledger, demonstration.DEMONSTRATION).verify()
 
 
 def _wait_for_people(servers: list[uvicorn.Server], ledger: str) -> int:
@@ -121,7 +120,7 @@ def _wait_for_people(servers: list[uvicorn.Server], ledger: str) -> int:
     config = servers[0].config
     with httpx.Client(base_url=f"http://{config.host}:{config.port}", headers=held) as client:
         while True:
-            status = client.get(f"/v1/audits/{quote(service.DEMONSTRATION)}/status")
+            status = client.get(f"/v1/audits/{quote(demonstration.DEMONSTRATION)}/status")
             if status.is_success and (people := Status.from_dict(status.json()).people):
                 return people
             time.sleep(0.02)

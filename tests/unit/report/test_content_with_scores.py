@@ -10,7 +10,7 @@ from equipoise.bounds import expectation
 from equipoise.planning.scenarios import denied_rates_by_ratio
 from equipoise.report import Report, to_html
 from equipoise.report.content import plan_similar_audit
-from equipoise.service.audits import Snapshot
+from equipoise.service.snapshot import Snapshot
 from equipoise.worlds import CellWorld
 
 CELLS = {"approved_positive": 30_000, "approved_negative": 5_000, "denied": 65_000}

@@ -7,8 +7,8 @@ from dataclasses import replace
 from equipoise import Costs, History, LiveAudit, Question
 from equipoise.report import Report, to_html
 from equipoise.service.access import Caller
-from equipoise.service.audits import Snapshot
 from equipoise.service.forms import page
+from equipoise.service.snapshot import Snapshot
 from equipoise.service.tokens import Role
 
 CELLS = {"approved_positive": 3000, "approved_negative": 500, "denied": 6500}

@@ -1,0 +1,39 @@
+"""Amounts of money as people write them in forms."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from equipoise.errors import InvalidInput
+from equipoise.ledger import inputs
+from equipoise.service.forms import Form
+
+
+def budget_of(form: Form, decimals: int) -> int | None:
+    """Return the most that may be spent, None where a tick says that there is no limit."""
+    amount = form.word("budget")
+    if not amount and not form.word("no_cap"):
+        raise InvalidInput("'budget' is needed: the most that may be spent, or a tick at no limit")
+    return minor_units("budget", amount, decimals) if amount else None
+
+
+def minor_units(name: str, amount: str, decimals: int) -> int:
+    """Return an amount of money, as people write it, in whole minor units.
+
+    A comma stands between groups of three digits and nowhere else: where it is a decimal mark, to
+    pass over it would make a hundredfold of the amount.
+
+    Examples
+    --------
+    >>> minor_units("budget", "1,000.50", 2)
+    100050
+    """
+    pattern = r"(\d+|\d{1,3}(,\d{3})+)" + rf"(\.\d{{1,{decimals}}})?" * (decimals > 0)
+    if len(amount) > 40 or not re.fullmatch(pattern, amount):
+        raise InvalidInput(
+            f"{name!r} must be an amount as in {12_345:,.{decimals}f}: at most {decimals} decimals "
+            "after a point, and commas, if any, between groups of three digits; "
+            f"got {amount[:40]!r}"
+        )
+    return inputs.whole(name, int(Decimal(amount.replace(",", "")).scaleb(decimals)))

@@ -1,0 +1,114 @@
+"""One caller at one audit of the server: what a request may do there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated
+
+from fastapi import Depends, Path, Request
+
+from equipoise.errors import EquipoiseError, InvalidInput
+from equipoise.ledger import Checkpoint, LiveAudit, Reply, inputs
+from equipoise.ledger.commands import Command
+from equipoise.ledger.database import driver_errors
+from equipoise.service.access import Caller, caller_in, decoded
+from equipoise.service.audits import OpenAudit, OpenAudits
+from equipoise.service.checkpoints import CheckpointLog, Mark
+from equipoise.service.problems import HttpProblem, as_problem
+from equipoise.service.tokens import READERS, Role
+
+
+@dataclass(frozen=True)
+class AuditContext:
+    """One caller at one audit of a server, and the record of its proofs."""
+
+    caller: Caller
+    audit: OpenAudit
+    audits: OpenAudits
+    checkpoints: CheckpointLog
+
+    @property
+    def reader(self) -> LiveAudit:
+        """The handle to read by."""
+        return self.audit.reader
+
+    @property
+    def writer(self) -> LiveAudit:
+        """The handle for commands, in the caller's name."""
+        return self.audit.writer.acting_as(self.caller.name)
+
+    def results(self, commands: Sequence[Command | EquipoiseError]) -> list[Reply | HttpProblem]:
+        """Carry out commands in the caller's name; each has a reply, or why not.
+
+        A command that the caller may not send, or a ledger that cannot store, refuses all of them.
+        """
+        tags = [one.command for one in commands if not isinstance(one, EquipoiseError)]
+        if not all(map(self.caller.may_do, tags)):
+            raise HttpProblem("forbidden")
+        results: list[Reply | HttpProblem] = []
+        for command, one in zip(commands, self.writer.attempt(commands), strict=True):
+            if isinstance(one, EquipoiseError):
+                results.append(as_problem(one, command, tell_all=self.caller.may_know))
+            elif self.caller.may_know:
+                results.append(one)
+            else:  # writers learn what is wanted, no more
+                results.append(Reply(one.person, one.state, one.want, repeated=one.repeated))
+        return results
+
+    def hand_out_checkpoint(self) -> tuple[Checkpoint, Mark]:
+        """Return the present end of the chain, and remember that it was handed out."""
+        point, who = self.reader.checkpoint(), self.caller.name
+        return point, self.checkpoints.add_mark(
+            point.audit, "checkpoint", point.seq, point.hash, who
+        )
+
+    def begin_verification(self) -> Mark:
+        """Verify against every checkpoint handed out, in a thread and by a handle of its own.
+
+        What came of it is in the store, where every server of the ledger finds it. Whoever asks
+        again meanwhile is told of the one that is under way.
+        """
+        uid, store, ledger = self.audit.uid, self.checkpoints, self.audits.settings.ledger
+        if running := store.marks(uid, "running", limit=1):
+            return running[0]
+        head = self.reader.checkpoint()
+        mark = store.add_mark(uid, "running", head.seq, head.hash, self.caller.name)
+        threading.Thread(target=_verify, args=(ledger, mark, store), daemon=True).start()
+        return mark
+
+
+def _verify(ledger: str, mark: Mark, store: CheckpointLog) -> None:
+    try:
+        known = [(one.seq, one.hash) for one in store.marks(mark.audit, "checkpoint", limit=1000)]
+        proof = LiveAudit.open(ledger, mark.audit).verify(known)
+        words = f"against {len(known)} checkpoints" if known else ""
+        done = replace(mark, kind="verified", seq=proof.seq, hash=proof.hash, note=words)
+    except EquipoiseError as error:
+        unread = isinstance(error.__cause__, driver_errors())  # the database, not what is in it
+        done = replace(mark, kind="lost" if unread else "broken", note=str(error))
+    store.end_verification(done)
+
+
+def context(
+    roles: Sequence[Role],
+    request: Request,
+    audit: Annotated[str, Path(min_length=1, description="The audit's name or id.")],
+) -> AuditContext:
+    """Let these roles in, and say the same to everybody else."""
+    caller, state, wanted = caller_in(roles, request), request.app.state, decoded(audit)
+    try:
+        found = state.audits.open(inputs.name("audit", wanted))
+    except InvalidInput:  # whether others exist is not said
+        raise HttpProblem("unknown-audit" if caller.audit is None else "forbidden") from None
+    if not caller.may_see(found.name, found.uid):
+        raise HttpProblem("forbidden")
+    return AuditContext(caller, found, state.audits, state.checkpoints)
+
+
+WRITERS = (Role.WRITER, Role.AUDITOR, Role.APPROVER)
+Auditing = Annotated[AuditContext, Depends(partial(context, (Role.AUDITOR,)))]
+Commanding = Annotated[AuditContext, Depends(partial(context, WRITERS))]
+Reading = Annotated[AuditContext, Depends(partial(context, READERS))]
