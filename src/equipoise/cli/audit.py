@@ -333,9 +333,11 @@ def report(
     from equipoise.ledger.inputs import file_name
     from equipoise.report import Report, write_report
 
+    paths = to or ([] if json else [Path(file_name(live.row.name, ".html"))])
+    for path in paths:
+        live.refuse_overwriting(path)
     with working("Replaying the audit …"):
         made = Report.of(live)
-    paths = to or ([] if json else [Path(file_name(live.row.name, ".html"))])
     return Answer(made, "\n".join([f"wrote {write_report(made, path)}" for path in paths]))
 
 
@@ -370,6 +372,7 @@ def checkpoint(
     """Show the end of the chain, to keep outside: in a file, a mail, a time-stamp."""
     made = live.checkpoint()
     if to is not None:
+        live.refuse_overwriting(to)
         made.append_to(to)
     return made
 

@@ -47,6 +47,8 @@ def check(
 
     Example: equipoise check loans.csv --group race --decision approved --outcome repaid
     """
+    if report is not None:
+        read.refuse_overwriting(report)
     history = read()
     from equipoise.free_check import Assume
     from equipoise.free_check import check as check_free

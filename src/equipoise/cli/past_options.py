@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Container
+from collections.abc import Container
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
+from equipoise._output_files import refuse_overwriting
 from equipoise.cli.console import working
 from equipoise.cli.options import WITHIN, column, option
 from equipoise.errors import BadData
 
 if TYPE_CHECKING:
     from equipoise.history import History
-
-Read = Callable[[], "History"]
-"""What a command gets in place of the options."""
 
 DATA, VALUES, PLACES = "Past decisions", "Values in the past decisions", "Where and when"
 
@@ -95,21 +95,41 @@ def past_decisions(
     """
     given: dict[str, Any] = dict(locals())
     del given["context"], given["source"], given["save"]
+    return Read(context, source, given, save)
 
-    def read() -> History:
+
+@dataclass(frozen=True)
+class Read:
+    """What a command gets in place of the options: called, it reads the past decisions."""
+
+    context: typer.Context
+    source: list[str]
+    options: dict[str, Any]
+    save: str | None
+
+    def __call__(self) -> History:
+        """Read past decisions as the options say, and keep the options where that is wanted."""
         from equipoise.history import History
         from equipoise.history.saved_readings import save_reading
 
         try:
             with working("Reading past decisions …"):
-                history = History.read(source, **given)
+                history = History.read(self.source, **self.options)
         except BadData as error:
-            raise BadData(_as_typed(str(error), context, {"source", *given})) from None
-        if save is not None:
-            save_reading(save, source, given)
+            words = _as_typed(str(error), self.context, {"source", *self.options})
+            raise BadData(words) from None
+        if self.save is not None:
+            save_reading(self.save, self.source, self.options)
         return history
 
-    return read
+    def refuse_overwriting(self, output: Path) -> None:
+        """Raise :class:`InvalidInput` if a file to be written is one that is read."""
+        from equipoise.history.options import places_of
+        from equipoise.history.saved_readings import load_reading
+
+        source, _ = load_reading(self.source, self.options)
+        for places in (self.source, places_of(source)):
+            refuse_overwriting(output, places, "a source of past decisions")
 
 
 def _as_typed(message: str, context: typer.Context, read: Container[str]) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import isnan
@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise._json import JsonValue
+from equipoise._output_files import refuse_overwriting, replace_file
 from equipoise.cli.audit_people import SAID, what_came
 from equipoise.cli.console import working
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.coding import ValueReader
-from equipoise.history.tables import as_bad_data
+from equipoise.history.tables import as_bad_data, require_once
 from equipoise.ledger.commands import AT_ONCE, Ask, Command, printable
 
 if TYPE_CHECKING:
@@ -55,33 +56,73 @@ def _csv(path: Path) -> Iterator[tuple[int, Row | InvalidInput]]:
         file.seek(0)
         rows = csv.DictReader(file, delimiter=max(",;\t", key=first.count))
         with as_bad_data(str(path)):
+            refuse_repeated_columns(rows.fieldnames or ())
             for row in rows:
                 cut = None in row or None in row.values()
                 wrong = InvalidInput("its number of cells is not the header's")
                 yield rows.line_num, wrong if cut else row
 
 
+def refuse_repeated_columns(header: Sequence[str]) -> None:
+    """Raise :class:`BadData` if two columns have one name: which of them is meant is unknown.
+
+    Columns without a name, as spreadsheets leave behind the last one, hold nothing that is read.
+    """
+    require_once([name for name in header if name], header)
+
+
 def _json_lines(path: Path) -> Iterator[tuple[int, Row | InvalidInput]]:
     with path.open(encoding="utf-8", errors="surrogateescape") as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
-                try:
-                    row = json.loads(line)
-                except ValueError:
-                    row = None
-                yield number, row if isinstance(row, dict) else InvalidInput("not a JSON object")
+                yield number, _json_row(line)
+
+
+def _json_row(line: str) -> Row | InvalidInput:
+    """Return one line as a row, or why it is none."""
+    try:
+        row = json.loads(line, object_pairs_hook=_json_object)
+    except BadData as error:
+        return error
+    except ValueError:
+        row = None
+    return row if isinstance(row, dict) else InvalidInput("not a JSON object")
+
+
+def _json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    refuse_repeated_columns([name for name, _ in pairs])
+    return dict(pairs)
 
 
 def _parquet(path: Path) -> Iterator[tuple[int, Row | InvalidInput]]:
     import duckdb
 
     with as_bad_data(str(path)), duckdb.connect() as database:
+        query = "SELECT name, num_children FROM parquet_schema(?)"
+        refuse_repeated_columns(_outer_columns(database.execute(query, [str(path)]).fetchall()))
         found = database.execute("SELECT COLUMNS(*)::VARCHAR FROM read_parquet(?)", [str(path)])
         names = [column[0] for column in found.description or ()]
         number = 0
         while cells := found.fetchone():
             number += 1
             yield number, dict(zip(names, cells, strict=True))
+
+
+def _outer_columns(schema: Sequence[tuple[str, int | None]]) -> list[str]:
+    """Return a table's columns from a Parquet schema: every field with its number of parts.
+
+    The first field is the table. The parts of a field that has some follow it, and are no columns.
+    DuckDB itself would rename the second of two columns of one name.
+    """
+    names = []
+    n_parts_to_skip = 0
+    for name, n_parts in schema[1:]:
+        if n_parts_to_skip == 0:
+            names.append(name)
+        else:
+            n_parts_to_skip -= 1
+        n_parts_to_skip += n_parts or 0
+    return names
 
 
 class PeopleColumns:
@@ -194,15 +235,20 @@ def store(
     """Carry out every row of a file; running it again changes nothing.
 
     Each row is stored whole or not at all. Rows that cannot be read, or that the audit refuses,
-    are listed with their line and hold up nobody. ``results`` is a CSV file with a row for each.
+    are listed with their line and hold up nobody. ``results`` is a CSV file with a row for each;
+    it must not be the file that is read, nor the ledger.
     """
+    if results is not None:
+        refuse_overwriting(results, [path], "the file of people")
+        live.refuse_overwriting(results)
     total, rows = BatchResult(), read_rows(path)
     with (
-        open(results or os.devnull, "w", newline="", encoding="utf-8") as file,
+        nullcontext() if results is None else replace_file(results) as file,
         working(f"Storing {path.name} …"),
     ):
-        out = csv.writer(file)
-        out.writerow(("line", *RESULT_COLUMNS))
+        table = None if file is None else csv.writer(file)
+        if table is not None:
+            table.writerow(("line", *RESULT_COLUMNS))
         while part := list(islice(rows, AT_ONCE)):
             commands = [columns.command(row, make) for _, row in part]
             replies = iter(live.run(command for command in commands if command is not None))
@@ -214,7 +260,8 @@ def store(
                 reply = next(replies)
                 if not reply.person and isinstance(row, Mapping):  # it never became a command
                     reply = replace(reply, person=printable(columns.value("person", row)))
-                out.writerow([line, *(getattr(reply, name) for name in RESULT_COLUMNS)])
+                if table is not None:
+                    table.writerow([line, *(getattr(reply, name) for name in RESULT_COLUMNS)])
                 if reply.problem is not None:
                     refused = {"line": line, "person": reply.person, "problem": reply.problem}
                     total.refused.append(refused)

@@ -10,6 +10,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from equipoise._output_files import refuse_overwriting, replace_file
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.options import (
     MEANINGS,
@@ -66,10 +67,9 @@ def save_reading(path: str | os.PathLike[str], source: object, options: Mapping[
     near = [p if "://" in p else Path(os.path.relpath(p, path.parent)).as_posix() for p in places]
     entries = {"source": unwrap_single(near), **said.given}
     lines = [f"{name} = {_format_toml(value)}" for name, value in entries.items()]
-    try:
-        path.write_text("\n".join([*lines, ""]), "utf-8")
-    except OSError as error:
-        raise InvalidInput(f"cannot write {str(path)!r}: {error.strerror}") from None
+    refuse_overwriting(path, places, "a source of past decisions")
+    with replace_file(path) as file:
+        file.write("\n".join([*lines, ""]))
 
 
 def _format_toml(value: Any) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from equipoise._output_files import refuse_overwriting, sqlite_files
 from equipoise.errors import EquipoiseError, InvalidInput, LedgerError, require_non_negative
 from equipoise.finding import Finding, Interval
 from equipoise.history.past import Past
@@ -310,6 +311,10 @@ class LiveAudit(Verbs):
 
         ``people`` names a second file for the key table: pseudonyms, for those who may see them.
         """
+        self.refuse_overwriting(path)
+        if people is not None:
+            self.refuse_overwriting(people)
+            refuse_overwriting(people, [path], "the file of events")
         head, arrived = self._driver.read(lambda s: (replace(s.books.head), s.books.arrived))
         write_lines(path, self.lines(head.seq))
         if people is not None:
@@ -320,6 +325,11 @@ class LiveAudit(Verbs):
             )
             write_lines(people, keys, secret=True)
         return self._checkpoint(head)
+
+    def refuse_overwriting(self, path: str | Path) -> None:
+        """Raise :class:`InvalidInput` if a file that is to be written is the ledger itself."""
+        if self._store.path is not None:
+            refuse_overwriting(path, sqlite_files(self._store.path), "the ledger")
 
     def verify(self, checkpoints: Sequence[tuple[int, str]] = ()) -> Proof:
         """Check chain, money, tables and statistics as of one moment, writers or not."""

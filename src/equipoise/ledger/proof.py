@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from equipoise._json import JsonValue
+from equipoise._output_files import replace_file
 from equipoise.errors import BadData, InvalidInput, LedgerError
 from equipoise.evidence import EDITION
 from equipoise.ledger import verify as verifier
@@ -198,20 +199,10 @@ def _read_lines(path: str | Path, make: Callable[[str], T], what: str) -> list[T
 
 def write_lines(path: str | Path, lines: Iterable[str], *, secret: bool = False) -> None:
     """Write a new file that appears under its name only when it is complete."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    try:
-        rights = 0o600 if secret else 0o666
-        handle = os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, rights)
-        with open(handle, "w", encoding="ascii", newline="") as file:
-            for line in lines:
-                file.write(line + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with replace_file(path, encoding="ascii", is_secret=secret) as file:
+        for line in lines:
+            file.write(line + "\n")
 
 
 VERIFIER_FILE = "verify.py"

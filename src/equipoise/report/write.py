@@ -14,6 +14,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from equipoise._output_files import replace_file
 from equipoise._version import __version__
 from equipoise.audits.base import Audit
 from equipoise.comparison import Comparison
@@ -67,6 +68,8 @@ def write_report(audit: Report | LiveAudit | Audit, path: str | Path | None = No
     path = Path(file_name(name, ".html") if path is None else path)
     if path.suffix not in FORMS:
         raise UnknownName("form of report", path.suffix or path.name, FORMS)
+    if isinstance(audit, LiveAudit):
+        audit.refuse_overwriting(path)
     report = Report.of(audit) if isinstance(audit, LiveAudit) else audit
     finding = report.so_far() if isinstance(report, Audit) else report.finding
     if path.suffix == ".json":
@@ -174,7 +177,8 @@ def _all_tables(finding: Finding) -> dict[str, Markup]:
 
 def _write_text(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    with replace_file(path) as file:
+        file.write(text)
     return path
 
 
