@@ -33,8 +33,8 @@ class Grouping(JsonValue):
             if label is None:
                 raise UnknownName("group", text_of(value), labels.values())
             parts.append(label)
-        within, group = AND.join(parts[: self.strata]), AND.join(parts[self.strata :])
-        return f"{within}{WITHIN}{group}" if self.strata else group
+        stratum, group = AND.join(parts[: self.strata]), AND.join(parts[self.strata :])
+        return f"{stratum}{WITHIN}{group}" if self.strata else group
 
 
 @dataclass(frozen=True)
@@ -60,15 +60,17 @@ class Coding(JsonValue):
     outcome: YesNo
     missing_values: tuple[str, ...] = ()
 
-    def read_bit(self, role: str, value: object, also: Words = ()) -> int:
+    def read_bit(self, role: str, value: object, extra_words: Words = ()) -> int:
         """Return what a decision or an outcome means; ``also`` are further words that are known."""
         reading: YesNo = getattr(self, role)
         bit = reading.bit_of(value)
         if bit is None or is_missing(value, self.missing_values):
-            known = {*also, *reading.ones, *reading.zeros}
-            if also and "1" in reading.zeros:  # 0 and 1 may mean either
-                known -= STANDARD_BITS.keys()
-            raise UnknownName(f"{role} (column {self.columns[role][0]!r})", value, sorted(known))
+            known_words = {*extra_words, *reading.ones, *reading.zeros}
+            if extra_words and "1" in reading.zeros:  # 0 and 1 may mean either
+                known_words -= STANDARD_BITS.keys()
+            raise UnknownName(
+                f"{role} (column {self.columns[role][0]!r})", value, sorted(known_words)
+            )
         return bit
 
 
@@ -89,25 +91,25 @@ class ValueReader:
         """
         if isinstance(value, tuple) and self.coding is not None:
             return self.coding.grouping.group_name(value)
-        named = [name for name in self.groups if key_of(name) == key_of(value)]
-        if len(named) == 1:
-            return named[0]
-        if self.coding is None or len(self.coding.grouping.labels) > 1 or value in named:
+        matching_groups = [name for name in self.groups if key_of(name) == key_of(value)]
+        if len(matching_groups) == 1:
+            return matching_groups[0]
+        if self.coding is None or len(self.coding.grouping.labels) > 1 or value in matching_groups:
             return str(value)
         return self.coding.grouping.group_name([value])
 
     def read_bit(self, role: str, value: object) -> Any:
         """Return a decision or an outcome; what nobody explained is left to the audit to refuse."""
         key, coding = key_of(value), self.coding
-        if (plain := STANDARD_BITS.get(key)) is not None:
-            if coding is not None and getattr(coding, role).bit_of(value) == 1 - plain:
-                one, zero = PLAIN_WORDS[role]
+        if (standard_bit := STANDARD_BITS.get(key)) is not None:
+            if coding is not None and getattr(coding, role).bit_of(value) == 1 - standard_bit:
+                positive_word, negative_word = PLAIN_WORDS[role]
                 raise InvalidInput(
                     f"{role!r} of {value!r} may mean either: the past's column "
-                    f"{coding.columns[role][0]!r} was read the other way round; say {one!r} "
-                    f"or {zero!r}, or give a file with that column"
+                    f"{coding.columns[role][0]!r} was read the other way round; say "
+                    f"{positive_word!r} or {negative_word!r}, or give a file with that column"
                 )
-            return plain
+            return standard_bit
         if key in PLAIN_WORDS[role] and (
             coding is None or getattr(coding, role).bit_of(value) is None
         ):

@@ -38,15 +38,15 @@ class ReadSummary(JsonValue):
     period: str = ""  # the cut by date, in words
 
     def __str__(self) -> str:
-        said = {"source": f"{self.source}, {self.rows:,} rows counted by {self.engine}"}
-        said |= {**self.columns, "period": self.period}
+        texts = {"source": f"{self.source}, {self.rows:,} rows counted by {self.engine}"}
+        texts |= {**self.columns, "period": self.period}
         for role, coded in (("decision", self.decision), ("outcome", self.outcome)):
             parts = [
                 f"{bit} = {list_with_counts(values)}" for bit, values in coded.items() if values
             ]
-            said[role] += f": {'; '.join(parts)}" if parts else ""
-        wide = max(9, *map(len, self.columns))
-        return "\n".join(f"  {role:<{wide}} {words}" for role, words in said.items() if words)
+            texts[role] += f": {'; '.join(parts)}" if parts else ""
+        width = max(9, *map(len, self.columns))
+        return "\n".join(f"  {role:<{width}} {text}" for role, text in texts.items() if text)
 
 
 def _takes(
@@ -249,8 +249,8 @@ class History(Past, Displayable):
         """
         require_kind("cells", cells, Mapping, "a mapping of groups to counts")
         cells = cells if isinstance(cells, Cells) else Cells.from_dict(cells)
-        for group, own in cells.to_dict().items():
-            for cell, count in own.items():
+        for group, counts in cells.to_dict().items():
+            for cell, count in counts.items():
                 if (np.asarray(count) % 1).any():
                     raise InvalidInput(
                         f"{cell!r} of group {group!r} must be a whole number of people; got "
@@ -306,15 +306,15 @@ def past_rows(cells: Cells, *, exact: bool = False) -> list[Row]:
     """Return what is known of each group's past, as terminals, notebooks and pages show it."""
     rows: list[Row] = []
     for group, c in cells.items():
-        known = c.approved - c.approved_unknown
-        good = f"{c.approved_positive / known:.1%}" if known else "–"
-        good += f" ({c.approved_unknown:,g} unknown)" if c.approved_unknown else ""
+        n_known = c.approved - c.approved_unknown
+        good_share = f"{c.approved_positive / n_known:.1%}" if n_known else "–"
+        good_share += f" ({c.approved_unknown:,g} unknown)" if c.approved_unknown else ""
         denied = f"{c.denied / c.total:.1%}" if exact else f"{c.denied_without_outcome:,g}"
         row = {
             "group": group,
             "people": "unlimited" if exact else f"{c.total:,g}",
             "approved": f"{c.approved / c.total:.1%}",
-            "good of these": good,
+            "good of these": good_share,
             "denied: nobody knows": denied,
         }
         if any(other.random_accepts for other in cells.values()):
@@ -330,5 +330,5 @@ def _feature_columns(features: Any, kind: str = "sensitive_feature") -> dict[str
     if isinstance(features, Mapping) or hasattr(features, "columns"):
         return {str(name): features[name] for name in getattr(features, "columns", features)}
     if getattr(features, "ndim", 1) == 2:
-        return {f"{kind}_{at}": column for at, column in enumerate(features.T)}
+        return {f"{kind}_{index}": column for index, column in enumerate(features.T)}
     return {str(getattr(features, "name", None) or kind): features}

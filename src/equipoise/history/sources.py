@@ -129,42 +129,47 @@ def _open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
 def _files_of(pattern: str) -> tuple[list[str], int]:
     """Return the files that a path, glob or folder stands for, and how many others are there."""
     pattern = pattern.removeprefix("file://")
-    kind, left = "file", 0
+    description, n_ignored = "file", 0
     if os.path.isdir(pattern):
-        kind = "CSV or Parquet file in the folder"
+        description = "CSV or Parquet file in the folder"
         files = [
             str(path)
             for path in sorted(Path(pattern).rglob("*"), key=str)
-            if path.is_file() and not any(p[0] in "._" for p in path.relative_to(pattern).parts)
+            if path.is_file()
+            and not any(part[0] in "._" for part in path.relative_to(pattern).parts)
         ]
         paths = [path for path in files if _all_end([path], (*PARQUET, *CSV))]
-        left = len(files) - len(paths)
+        n_ignored = len(files) - len(paths)
     elif "://" in pattern or os.path.exists(pattern):
         paths = [pattern]
     else:
         paths = sorted(glob.glob(pattern, recursive=True))
     if not paths:
-        raise InvalidInput(f"'source': no {kind} {pattern!r}")
-    return paths, left
+        raise InvalidInput(f"'source': no {description} {pattern!r}")
+    return paths, n_ignored
 
 
 def _all_end(paths: Sequence[str], endings: tuple[str, ...]) -> bool:
-    bare = (path.partition("?")[0] if "://" in path else path for path in paths)
-    return all(path.lower().endswith(endings) for path in bare)
+    names = (path.partition("?")[0] if "://" in path else path for path in paths)
+    return all(path.lower().endswith(endings) for path in names)
 
 
 def _lake(folder: Path) -> str | None:
-    return next((kind for mark, kind in LAKE_FORMATS.items() if any(folder.glob(mark))), None)
+    return next(
+        (lake_format for marker, lake_format in LAKE_FORMATS.items() if any(folder.glob(marker))),
+        None,
+    )
 
 
 def _require_no_lake(paths: Sequence[str]) -> None:
     """Raise if files belong to a table format that says elsewhere which rows are still there."""
     for folder in {folder for path in paths for folder in Path(os.path.abspath(path)).parents}:
-        if kind := _lake(folder):
+        if lake_format := _lake(folder):
             raise InvalidInput(
-                f"'source': files of the {kind} table {str(folder)!r} may hold deleted rows; name "
-                "the folder of a Delta table; read another with Spark or its own library and give "
-                "the frame or the record batches, as of pyiceberg's to_arrow_batch_reader()"
+                f"'source': files of the {lake_format} table {str(folder)!r} may hold deleted "
+                "rows; name the folder of a Delta table; read another with Spark or its own "
+                "library and give the frame or the record batches, as of pyiceberg's "
+                "to_arrow_batch_reader()"
             )
 
 
@@ -225,10 +230,10 @@ def _scan_columns(columns: Mapping[Any, Any]) -> DuckDBPyRelation:
     }
     shapes = {name: array.shape[:1] for name, array in arrays.items()}
     if len(set(shapes.values())) != 1 or () in shapes.values():
-        found = ", ".join(f"{shape} in {name!r}" for name, shape in shapes.items()) or "no column"
+        lengths = ", ".join(f"{shape} in {name!r}" for name, shape in shapes.items()) or "no column"
         raise InvalidInput(
             "'source' as a mapping must hold columns: lists or arrays that are equally long; got "
-            f"shapes {found}"
+            f"shapes {lengths}"
         )
     for name, array in arrays.items():
         require_single_values(name, array)
@@ -239,9 +244,9 @@ def _scan_columns(columns: Mapping[Any, Any]) -> DuckDBPyRelation:
 
 def _open_in_memory(source: Any, package: str, options: ReadOptions) -> SqlTable:
     """Let DuckDB scan a table in memory, or one that comes as record batches."""
-    kind = type(source).__name__
-    name = f"the {package} {kind}"
-    if package == "pandas" and kind == "DataFrame":
+    type_name = type(source).__name__
+    name = f"the {package} {type_name}"
+    if package == "pandas" and type_name == "DataFrame":
         require_once(options.used, [str(column) for column in source.columns])
         for column in options.used:
             if column in source.columns and source[column].dtype == object:
@@ -257,10 +262,10 @@ def _open_in_memory(source: Any, package: str, options: ReadOptions) -> SqlTable
             "'source' must be a path, a list of paths, an address of a database, a pandas, polars, "
             "pyarrow, Spark or ibis table, a mapping of columns, a DuckDB connection or relation, "
             "a SQLAlchemy engine or connection (of a session: session.get_bind()) or a DeltaTable; "
-            f"got {type(source).__module__}.{kind}"
+            f"got {type(source).__module__}.{type_name}"
         )
     with as_bad_data(name):  # as where pyarrow is not there
-        if kind == "RecordBatchReader":  # which can be read once
+        if type_name == "RecordBatchReader":  # which can be read once
             source = source.read_all()
         return duckdb_table(name, connect().from_arrow(source))
 
@@ -284,8 +289,8 @@ def _open_lazy(source: Any, package: str) -> LazyTable:
 
 def _open_place(place: str, options: ReadOptions) -> Table | None:
     """Open a database, an Excel file or a Delta table by its address; None: it is none of them."""
-    scheme, mark, _ = place.partition("://")
-    if mark and scheme not in REMOTE_SCHEMES:
+    scheme, separator, _ = place.partition("://")
+    if separator and scheme not in REMOTE_SCHEMES:
         return _open_database(_engine_of(place), options)
     if place.lower().endswith((".xlsx", ".xlsm")):
         return _open_excel(place, options)
@@ -300,13 +305,13 @@ def _open_place(place: str, options: ReadOptions) -> Table | None:
     if not os.path.isfile(place) or not os.access(place, os.R_OK):
         return None
     with open(place, "rb") as file:
-        start = file.read(16)
-    if start.startswith(b"SQLite format 3\0"):
+        first_bytes = file.read(16)
+    if first_bytes.startswith(b"SQLite format 3\0"):
         # The name is a URI, in which % ? and # have a meaning.
         uri = f"file:{quote(os.path.abspath(place))}"
         url = sql.URL.create("sqlite", database=uri, query={"mode": "ro", "uri": "true"})
         return _open_database(sql.create_engine(url, poolclass=sql.NullPool), options)
-    if start[8:12] == b"DUCK":
+    if first_bytes[8:12] == b"DUCK":
         return _open_duckdb(repr(place), connect(place), options)
     return None
 
@@ -334,39 +339,39 @@ def _engine_of(url: str) -> sql.Engine:
 def _open_database(engine: sql.Engine, options: ReadOptions) -> SqlTable:
     address = engine.url.render_as_string(hide_password=False)
     with as_bad_data(f"the database {display_url(address)}", secret_of=address):
-        known = sql.inspect(engine).get_table_names()
+        table_names = sql.inspect(engine).get_table_names()
     name = "the query" if options.query is not None else f"the table {options.table!r}"
-    rows = _from_clause(options, known)
+    rows = _from_clause(options, table_names)
 
     def run(query: Select[Any]) -> Rows:
         with as_bad_data(name, secret_of=address), engine.connect() as connection:
             return [tuple(row) for row in connection.execute(query)]
 
-    none = sql.select(sql.text("*")).select_from(rows).where(sql.text("1 = 0"))
+    no_rows = sql.select(sql.text("*")).select_from(rows).where(sql.text("1 = 0"))
     with as_bad_data(name, secret_of=address), engine.connect() as connection:
-        columns = list(connection.execute(none).keys())
+        columns = list(connection.execute(no_rows).keys())
     return SqlTable(name, engine.dialect.name, rows, columns, run)
 
 
 def _open_duckdb(name: str, connection: DuckDBPyConnection, options: ReadOptions) -> SqlTable:
     with as_bad_data(name):
         listing = "SELECT table_name FROM information_schema.tables ORDER BY 1"
-        known = [row[0] for row in connection.execute(listing).fetchall()]
-        query = sql.select(sql.text("*")).select_from(_from_clause(options, known))
+        table_names = [row[0] for row in connection.execute(listing).fetchall()]
+        query = sql.select(sql.text("*")).select_from(_from_clause(options, table_names))
         return duckdb_table(name, connection.from_query(duckdb_text(query)))
 
 
-def _from_clause(options: ReadOptions, known: Sequence[str]) -> FromClause:
+def _from_clause(options: ReadOptions, table_names: Sequence[str]) -> FromClause:
     """Return the table or the query to read from; exactly one of the two must be named."""
     if (options.table is None) == (options.query is None):
         raise InvalidInput(
             "a database needs either 'table' (--table) or 'query' (--query); its tables are "
-            f"{', '.join(known[:20]) or 'none'}"
+            f"{', '.join(table_names[:20]) or 'none'}"
         )
     if options.query is not None:
         text = options.query.strip().rstrip(";").replace(":", "\\:")  # no colon names a parameter
         return sql.text(f"({text}) AS past")
     table = str(options.table)
-    schema, _, bare = table.rpartition(".") if table not in known else ("", "", table)
-    named = sql.quoted_name(schema, "." not in schema) if schema else None
-    return sql.table(sql.quoted_name(bare, True), schema=named)
+    schema, _, table_name = table.rpartition(".") if table not in table_names else ("", "", table)
+    quoted_schema = sql.quoted_name(schema, "." not in schema) if schema else None
+    return sql.table(sql.quoted_name(table_name, True), schema=quoted_schema)

@@ -53,29 +53,37 @@ class LazyTable:
     rows: nw.LazyFrame[Any]
     columns: Sequence[str]
 
-    def count(self, by: Sequence[str], most: int | None = None) -> Rows:
+    def count(self, by: Sequence[str], limit: int | None = None) -> Rows:
         """Return combinations of values with their numbers of rows, at most so many."""
         keys = map(_expression, by)
         counted = self.rows.select(*keys).group_by(*by).agg(nw.len().alias(COUNT_COLUMN))
-        return self._fetch(counted if most is None else counted.head(most))
+        return self._fetch(counted if limit is None else counted.head(limit))
 
     def missing_and_repeated(self, column: str) -> tuple[int, int]:
         """Return how many rows have no value in a column, and how many repeat another row's."""
-        at = nw.col(column)
-        sums = nw.len().alias("rows"), at.count().alias("known"), at.n_unique().alias("different")
-        ((size, known, different),) = self._fetch(self.rows.select(*sums))
-        return int(size - known), int(known - different + (size > known))  # none is one more
+        column_values = nw.col(column)
+        sums = (
+            nw.len().alias("rows"),
+            column_values.count().alias("known"),
+            column_values.n_unique().alias("different"),
+        )
+        ((n_rows, n_known, n_different),) = self._fetch(self.rows.select(*sums))
+        return int(n_rows - n_known), int(
+            n_known - n_different + (n_rows > n_known)
+        )  # none is one more
 
-    def where(self, column: str, holds: Compares | None, value: Any) -> LazyTable:
+    def where(self, column: str, compares: Compares | None, value: Any) -> LazyTable:
         """Return the rows with ``holds(own value, value)``; None: whose own is one of ``value``."""
-        at = _expression(column)
-        rule = at.is_in(value) if holds is None else holds(at, value)
-        return replace(self, rows=self.rows.filter(rule))
+        column_values = _expression(column)
+        condition = (
+            column_values.is_in(value) if compares is None else compares(column_values, value)
+        )
+        return replace(self, rows=self.rows.filter(condition))
 
-    def take(self, columns: Sequence[str], most: int | None = None) -> LazyTable:
+    def take(self, columns: Sequence[str], limit: int | None = None) -> LazyTable:
         """Return columns of at most so many rows; without a limit, of all rows that differ."""
         rows = self.rows.select(*columns)
-        rows = rows.unique() if most is None else rows.head(most)
+        rows = rows.unique() if limit is None else rows.head(limit)
         return replace(self, rows=rows, columns=columns)
 
     def _fetch(self, frame: nw.LazyFrame[Any]) -> Rows:
@@ -94,29 +102,32 @@ class SqlTable:
     columns: Sequence[str]
     run: Callable[[Select[Any]], Rows]  # sends a query, returns the rows of its answer
 
-    def count(self, by: Sequence[str], most: int | None = None) -> Rows:
+    def count(self, by: Sequence[str], limit: int | None = None) -> Rows:
         """Return combinations of values with their numbers of rows, at most so many."""
         keys = [_column(name) for name in by]
         query = sql.select(*keys, sql.func.count()).select_from(self.rows).group_by(*keys)
-        return self.run(query if most is None else query.limit(most))
+        return self.run(query if limit is None else query.limit(limit))
 
     def missing_and_repeated(self, column: str) -> tuple[int, int]:
         """Return how many rows have no value in a column, and how many repeat another row's."""
-        at, count = _column(column), sql.func.count
-        sums = count() - count(at), count(at) - count(sql.distinct(at))
-        ((without, again),) = self.run(sql.select(*sums).select_from(self.rows))
-        return int(without), int(again)
+        column_values, count = _column(column), sql.func.count
+        sums = (
+            count() - count(column_values),
+            count(column_values) - count(sql.distinct(column_values)),
+        )
+        ((n_missing, n_repeated),) = self.run(sql.select(*sums).select_from(self.rows))
+        return int(n_missing), int(n_repeated)
 
-    def where(self, column: str, holds: Compares | None, value: Any) -> SqlTable:
+    def where(self, column: str, compares: Compares | None, value: Any) -> SqlTable:
         """Return the rows with ``holds(own value, value)``; None: whose own is one of ``value``."""
-        at = _column(column)
-        rule = at.in_(value) if holds is None else holds(at, value)
-        return replace(self, rows=self._select(self.columns).where(rule).subquery())
+        column_values = _column(column)
+        condition = column_values.in_(value) if compares is None else compares(column_values, value)
+        return replace(self, rows=self._select(self.columns).where(condition).subquery())
 
-    def take(self, columns: Sequence[str], most: int | None = None) -> SqlTable:
+    def take(self, columns: Sequence[str], limit: int | None = None) -> SqlTable:
         """Return columns of at most so many rows; without a limit, of all rows that differ."""
         rows = self._select(columns)
-        rows = rows.distinct() if most is None else rows.limit(most)
+        rows = rows.distinct() if limit is None else rows.limit(limit)
         return replace(self, rows=rows.subquery(), columns=columns)
 
     def _select(self, columns: Sequence[str]) -> Select[Any]:
@@ -128,20 +139,27 @@ Table = LazyTable | SqlTable
 
 def duckdb_table(name: str, rows: DuckDBPyRelation) -> SqlTable:
     """Return a DuckDB relation, which may scan files, frames or arrays, as a table."""
-    past = "rows that equipoise counts"  # no table is called so
+    table_name = "rows that equipoise counts"  # no table is called so
     with as_bad_data(name):  # its connection may be closed
         types = zip(rows.columns, rows.types, strict=True)
-        zoned = [column for column, kind in types if str(kind) == "TIMESTAMP WITH TIME ZONE"]
-        if zoned:  # DuckDB would hand out none of them without pytz
-            plain = (duckdb.ColumnExpression(c).cast("TIMESTAMP").alias(c) for c in zoned)
-            rows = rows.select(duckdb.StarExpression(exclude=zoned), *plain)
+        zoned_columns = [
+            column
+            for column, column_type in types
+            if str(column_type) == "TIMESTAMP WITH TIME ZONE"
+        ]
+        if zoned_columns:  # DuckDB would hand out none of them without pytz
+            without_zone = (
+                duckdb.ColumnExpression(column).cast("TIMESTAMP").alias(column)
+                for column in zoned_columns
+            )
+            rows = rows.select(duckdb.StarExpression(exclude=zoned_columns), *without_zone)
 
     def run(query: Select[Any]) -> Rows:
         with as_bad_data(name):
-            found = rows.query(past, duckdb_text(query))
-            return [] if found is None else found.fetchall()
+            answer = rows.query(table_name, duckdb_text(query))
+            return [] if answer is None else answer.fetchall()
 
-    return SqlTable(name, "DuckDB", sql.table(past), rows.columns, run)
+    return SqlTable(name, "DuckDB", sql.table(table_name), rows.columns, run)
 
 
 @contextmanager
@@ -155,35 +173,40 @@ def as_bad_data(name: str, secret_of: str = "") -> Iterator[None]:
     except InvalidInput:
         raise
     except Exception as error:
-        words = hide_secrets(str(error).strip(), secret_of) or type(error).__name__
-        hints = (hint for mark, hint in ERROR_HINTS.items() if mark in words)
-        raise BadData(f"cannot read {name}: {next(hints, words.splitlines()[0])}") from None
+        error_text = hide_secrets(str(error).strip(), secret_of) or type(error).__name__
+        hints = (hint for mark, hint in ERROR_HINTS.items() if mark in error_text)
+        raise BadData(f"cannot read {name}: {next(hints, error_text.splitlines()[0])}") from None
 
 
-def require_once(wanted: Sequence[str], present: Sequence[str]) -> None:
+def require_once(used_columns: Sequence[str], present_columns: Sequence[str]) -> None:
     """Raise if a wanted column is there more than once."""
-    for column in wanted:
-        if present.count(column) > 1:
+    for column in used_columns:
+        if present_columns.count(column) > 1:
             raise BadData(
-                f"column {column!r} must be there once; {present.count(column)} columns have that "
-                "name: rename all but the one that is meant"
+                f"column {column!r} must be there once; {present_columns.count(column)} columns "
+                "have that name: rename all but the one that is meant"
             )
 
 
 def duckdb_text(clause: ClauseElement) -> str:
     """Return a query, or a part of one, as DuckDB reads it."""
-    standard = DefaultDialect(paramstyle="named")
-    return str(clause.compile(dialect=standard, compile_kwargs={"literal_binds": True}))
+    dialect = DefaultDialect(paramstyle="named")
+    return str(clause.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
 
 
 def _column(name: str) -> Any:
     column = sql.column(sql.quoted_name(str(name), True))
     if not isinstance(name, Day):
         return column
-    first, ten = sql.literal_column("1"), sql.literal_column("10")  # a parameter is no GROUP BY key
-    return sql.func.substr(sql.cast(column, sql.String), first, ten)
+    start, length = (
+        sql.literal_column("1"),
+        sql.literal_column("10"),
+    )  # a parameter is no GROUP BY key
+    return sql.func.substr(sql.cast(column, sql.String), start, length)
 
 
 def _expression(column: str) -> nw.Expr:
-    at = nw.col(str(column))
-    return at.cast(nw.String).str.slice(0, 10) if isinstance(column, Day) else at
+    column_values = nw.col(str(column))
+    return (
+        column_values.cast(nw.String).str.slice(0, 10) if isinstance(column, Day) else column_values
+    )

@@ -48,9 +48,9 @@ def key_of(value: object) -> str:
     return f"{number:.15g}" if abs(number) < 1e15 else word
 
 
-def is_missing(value: object, also: Collection[str] = ()) -> bool:
+def is_missing(value: object, extra_keys: Collection[str] = ()) -> bool:
     """Whether a value stands for none; ``also`` holds further keys that do."""
-    return (key := key_of(value)) in MISSING_KEYS or key in also
+    return (key := key_of(value)) in MISSING_KEYS or key in extra_keys
 
 
 def require_single_values(name: str, values: Iterable[object]) -> None:
@@ -62,17 +62,19 @@ def require_single_values(name: str, values: Iterable[object]) -> None:
         )
 
 
-def list_values(values: Iterable[str], most: int = 5) -> str:
+def list_values(values: Iterable[str], limit: int = 5) -> str:
     """Return the first few values for a message."""
     values = list(values)
-    return ", ".join(repr(v) for v in values[:most]) + (", …" if len(values) > most else "")
+    return ", ".join(repr(value) for value in values[:limit]) + (
+        ", …" if len(values) > limit else ""
+    )
 
 
-def list_with_counts(found: Counts, most: int = 8) -> str:
+def list_with_counts(row_counts: Counts, limit: int = 8) -> str:
     """Return values with how often each occurs, the frequent ones first: 'Y' (1,200), 'y ' (3)."""
-    ranked = Counter(found).most_common()
-    names = ", ".join(f"{value!r} ({count:,})" for value, count in ranked[:most])
-    return names + (f" and {len(ranked) - most:,} more" if len(ranked) > most else "")
+    ranked = Counter(row_counts).most_common()
+    names = ", ".join(f"{value!r} ({count:,})" for value, count in ranked[:limit])
+    return names + (f" and {len(ranked) - limit:,} more" if len(ranked) > limit else "")
 
 
 def tally(pairs: Iterable[tuple[T, int]]) -> dict[T, int]:
@@ -83,21 +85,27 @@ def tally(pairs: Iterable[tuple[T, int]]) -> dict[T, int]:
     return dict(counts)
 
 
-def choose_labels(found: Counts) -> dict[str, str]:
+def choose_labels(row_counts: Counts) -> dict[str, str]:
     """Return how each key is called: by its most frequent spelling, without blanks around it."""
-    spelled: dict[str, Counter[str]] = {}
-    for value, n in found.items():
-        spelled.setdefault(key_of(value), Counter())[value.strip()] += n
-    return {key: min(s, key=lambda value: (-s[value], value)) for key, s in spelled.items()}
+    spellings: dict[str, Counter[str]] = {}
+    for value, n in row_counts.items():
+        spellings.setdefault(key_of(value), Counter())[value.strip()] += n
+    return {
+        key: min(by_spelling, key=lambda value: (-by_spelling[value], value))
+        for key, by_spelling in spellings.items()
+    }
 
 
-def spelling_notes(column: str, found: Counts) -> list[str]:
+def spelling_notes(column: str, row_counts: Counts) -> list[str]:
     """Say which values are read as another because of blanks and cases, if there are any."""
-    labels, odd = choose_labels(found), dict[str, dict[str, int]]()
-    for value, n in found.items():
+    labels, odd_spellings = choose_labels(row_counts), dict[str, dict[str, int]]()
+    for value, n in row_counts.items():
         if (key := key_of(value)) not in STANDARD_BITS and value != labels[key]:
-            odd.setdefault(labels[key], {})[value] = n
-    parts = [f"{list_with_counts(own)} are read as {label!r}" for label, own in sorted(odd.items())]
+            odd_spellings.setdefault(labels[key], {})[value] = n
+    parts = [
+        f"{list_with_counts(spellings)} are read as {label!r}"
+        for label, spellings in sorted(odd_spellings.items())
+    ]
     return [f"Column {column!r}: {'; '.join(parts)}."] if parts else []
 
 
