@@ -18,8 +18,8 @@ from pandas import DataFrame, concat
 from equipoise.audits.estimated_rates import paper_tau
 from equipoise.bounds import expectation, lower_bound
 from equipoise.mixture import Gaussian, HalfSpace
+from equipoise.mixture.map_weights import ExpConstants
 from equipoise.mixture.model import MixtureModel
-from equipoise.mixture.weights import ExpConstants
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import CellWorld, World

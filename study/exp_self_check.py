@@ -8,7 +8,7 @@ import numpy as np
 from rich.table import Table
 from tests.support.tables import table
 
-from equipoise.mixture.model import FALSE_ALARM, ModelChecks
+from equipoise.mixture.model_checks import FALSE_ALARM, ModelChecks
 from equipoise.worlds import MixtureWorld
 from study import _resumed
 from study._resumed import Run, mean

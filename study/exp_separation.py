@@ -16,7 +16,8 @@ import equipoise as eq
 from equipoise.bounds import expectation
 from equipoise.bounds.theorems import outcome_shares, price_per_arrival
 from equipoise.mixture import MixtureModel
-from equipoise.mixture.weights import Branch, ExpConstants, Pair, choose_branch, log_ratio
+from equipoise.mixture.likelihood_weights import Pair, log_ratio
+from equipoise.mixture.map_weights import Branch, ExpConstants, choose_branch
 from equipoise.worlds import CellWorld, MixtureWorld
 from equipoise.worlds.mixture import GroupMixture
 from study import _resumed

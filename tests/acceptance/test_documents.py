@@ -12,7 +12,7 @@ import pytest
 
 from equipoise.audits.estimated_rates import paper_tau
 from equipoise.levels import exp_level
-from equipoise.mixture.weights import ExpConstants
+from equipoise.mixture.map_weights import ExpConstants
 from equipoise.question import Question
 from tests.acceptance.documents import ROOT, run_in_process
 from tests.profiles import quick

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, chi2
 
 from equipoise.mixture import Gaussian, HalfSpace, fit_truncated, likelihood_weight
-from equipoise.mixture.model import FALSE_ALARM, ModelChecks
+from equipoise.mixture.model_checks import FALSE_ALARM, ModelChecks
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import MixtureWorld

@@ -28,16 +28,17 @@ from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
 from equipoise.finding import Finding
 from equipoise.history.past import Past
 from equipoise.levels import exp_event_level, exp_level
-from equipoise.mixture.model import MixtureModel, ModelChecks, PastFeatures
-from equipoise.mixture.trunc_est import StructuralConstants
-from equipoise.mixture.weights import (
+from equipoise.mixture.likelihood_weights import Weight
+from equipoise.mixture.map_weights import (
     Branch,
     ExpConstants,
     FeatureCounts,
     Labelled,
-    Weight,
     choose_branch,
 )
+from equipoise.mixture.model import MixtureModel, PastFeatures
+from equipoise.mixture.model_checks import ModelChecks
+from equipoise.mixture.trunc_est import StructuralConstants
 from equipoise.protocol import Ticket, Want
 from equipoise.question import Costs, Question, Verdict
 

@@ -23,7 +23,7 @@ from equipoise._json import JsonValue
 from equipoise.audits.estimated_rates import arrivals_in_turn, outcomes_to_estimate, paper_tau
 from equipoise.errors import InvalidInput, UnknownName, require_in_open_unit
 from equipoise.levels import exp_event_level, tau_event_level
-from equipoise.mixture.weights import ExpConstants
+from equipoise.mixture.map_weights import ExpConstants
 from equipoise.question import Costs, Question
 from equipoise.worlds.world import CellWorld
 

@@ -26,8 +26,8 @@ from equipoise.errors import (
     require_kind,
     require_whole,
 )
+from equipoise.mixture.decision_maker import Accepts, Oracle
 from equipoise.mixture.families import Family
-from equipoise.mixture.rules import Accepts, Oracle
 
 ORACLE_LIMIT = 16_000_000
 _LOG_10 = math.log(10.0)

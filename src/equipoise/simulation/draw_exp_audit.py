@@ -19,8 +19,9 @@ from equipoise._arrays import Array
 from equipoise.audits.catalogue import audit_class
 from equipoise.audits.exp_audit import ExpAudit
 from equipoise.history.rows_until import draw_counts_in_unlimited_past
-from equipoise.mixture.rules import sobol
-from equipoise.mixture.weights import SUBSAMPLE, FeatureCounts, Labelled, log_ratio
+from equipoise.mixture.decision_maker import sobol
+from equipoise.mixture.likelihood_weights import SUBSAMPLE, log_ratio
+from equipoise.mixture.map_weights import FeatureCounts, Labelled
 from equipoise.simulation.runs import RUN_DTYPE, UNDECIDED_RUN, Ints, Runs, run_record
 from equipoise.simulation.simulate_audit import Setting, run_setting
 from equipoise.worlds import CellWorld, TableWorld

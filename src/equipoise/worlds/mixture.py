@@ -13,11 +13,11 @@ from equipoise._arrays import Array
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import require_in_open_unit
 from equipoise.history.past import Past
+from equipoise.mixture.decision_maker import Accepts, HalfSpace
 from equipoise.mixture.families import Family
 from equipoise.mixture.gaussian import Gaussian
 from equipoise.mixture.model import MixtureModel, PastFeatures
-from equipoise.mixture.rules import Accepts, HalfSpace
-from equipoise.mixture.truncated import TruncatedFit, known_law
+from equipoise.mixture.truncated_fit import TruncatedFit, known_law
 from equipoise.worlds.world import ByCells, CellWorld, People, Seed, past_of
 
 RARE = 1e-12  # a smaller share of a group counts as nobody

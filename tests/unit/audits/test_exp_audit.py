@@ -17,8 +17,8 @@ from equipoise.mixture import (
     PastFeatures,
     StructuralConstants,
 )
-from equipoise.mixture.model import ModelChecks
-from equipoise.mixture.weights import ExpConstants, Labelled, choose_branch
+from equipoise.mixture.map_weights import ExpConstants, Labelled, choose_branch
+from equipoise.mixture.model_checks import ModelChecks
 from equipoise.protocol import Want
 from equipoise.question import Costs, Question, Verdict
 from equipoise.simulation import run, simulate

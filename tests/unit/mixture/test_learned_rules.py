@@ -13,7 +13,8 @@ from equipoise.audits.exp_audit import ExpAudit
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.past import Past
 from equipoise.mixture import Gaussian, MixtureModel, PastFeatures
-from equipoise.mixture.rules import Bits, LearntRule, learn_rule
+from equipoise.mixture.decision_maker import Bits
+from equipoise.mixture.learned_rules import LearntRule, learn_rule
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import MixtureWorld

@@ -23,7 +23,7 @@ from equipoise.mixture import (
     trunc_est_constants,
 )
 from equipoise.mixture.families import Array
-from equipoise.mixture.model import ModelChecks, SelfCheck
+from equipoise.mixture.model_checks import ModelChecks, SelfCheck
 from equipoise.worlds import MixtureWorld
 
 WORLD = MixtureWorld.synthetic(6.0, approval={"1": 0.6, "0": 0.4}, dimension=2)

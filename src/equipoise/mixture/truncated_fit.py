@@ -19,9 +19,7 @@ from scipy.special import log_ndtr, ndtr
 
 from equipoise._arrays import Array
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
-from equipoise.mixture.families import Family, Nodes
-from equipoise.mixture.gaussian import Gaussian
-from equipoise.mixture.rules import (
+from equipoise.mixture.decision_maker import (
     Accepts,
     Ask,
     HalfSpace,
@@ -31,6 +29,8 @@ from equipoise.mixture.rules import (
     sobol,
     surroundings,
 )
+from equipoise.mixture.families import Family, Nodes
+from equipoise.mixture.gaussian import Gaussian
 
 METHODS = ("auto", "importance")
 MISFIT_LIMIT = 6.0

@@ -396,3 +396,12 @@ def test_truncated_normal_moments_are_matched() -> None:
     mean = law.expect(lambda v: v, lb=0.7) / tail
     assert mean == pytest.approx(x.mean(), abs=1e-6)
     assert brentq(lambda c: law.sf(c) - fit.acceptance, -2.0, 2.0) == pytest.approx(0.7, abs=1e-6)
+
+
+def test_acceptance_of_a_black_box() -> None:
+    plane = Gaussian("spherical")
+    theta = plane.pack([0.5, 0.0], np.eye(2))
+    exact = acceptance(plane, theta, HalfSpace([1.0, 0.0], 0.0))
+    assert acceptance(plane, theta, lambda X: X[:, 0] >= 0.0) == pytest.approx(exact, abs=1e-3)
+    share = acceptance(Exponential(), np.array([-1.0]), lambda X: X[:, 0] > 1.0)
+    assert share == pytest.approx(np.exp(-1.0), abs=1e-9)

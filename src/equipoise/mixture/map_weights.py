@@ -1,43 +1,41 @@
-"""Which share q of a group has outcome 1, from features alone, and how well that can be known.
+"""The share q of outcome 1 by MAP counts (paper, Algorithm 2), and the choice of a way to q.
 
-Everybody's features follow ``q E_1(x) + (1 - q) E_0(x)``; both laws are estimates. There are two
-ways to q: count for whom outcome 1 is the more likely one (the paper's MAP counts, biased where the
-laws overlap), or solve the likelihood's monotone score equation. The laws' uncertainty goes into
-the standard error, through the derivative of q in theta: without it intervals cover far too little.
+MAP counts are the paper's way: count the people for whom outcome 1 is the more likely one. The
+count is biased where the two laws overlap. The other way is the likelihood weight
+(:mod:`equipoise.mixture.likelihood_weights`).
 
-Exp-Audit chooses between the two before features are bought. Its proof needs weights within
+Exp-Audit chooses between the two before it buys features. Its proof needs weights within
 ``epsilon q_m / 12``. MAP counts are valid if the labelled people behind the coarse weights show
-their bias to within three quarters of that; it is taken off, and so many features are bought that
-chance stays within the rest. This holds whatever the laws are. Likelihood weights are valid if
+their bias to within three quarters of that. The bias is taken off, and enough features are bought
+that chance stays within the rest. This holds whatever the laws are. Likelihood weights are valid if
 their error, the laws' uncertainty included, will be small enough.
 """
-
-from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
-from scipy.special import expit, logit, ndtri
+from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from equipoise._arrays import Array
-from equipoise.errors import InvalidInput
 from equipoise.levels import exp_event_level
-from equipoise.mixture.truncated import TruncatedFit
+from equipoise.mixture.likelihood_weights import (
+    SUBSAMPLE,
+    Pair,
+    Weight,
+    foresee_weight,
+    log_ratio,
+    weight_from,
+)
 from equipoise.rates import clopper_pearson
 
-SUBSAMPLE = 4_096  # people whose features carry the laws' uncertainty into a weight
 COARSE = 0.1  # epsilon' of the proof: how far off the coarse weights are, relative to themselves
 FEWEST = 1000  # features, for the normal approximation
 MOST = 1e10  # features: there are no more people
 ROOM = 0.85  # of the error allowed may come from the laws: what is foreseen is not exact
 VAGUE = 0.2  # relative error of an acceptance beyond which a truncated fit errs in no normal way
-
-Pair = tuple[TruncatedFit, TruncatedFit]
-"""The laws of outcome 0 and outcome 1."""
 
 
 class Labelled(NamedTuple):
@@ -45,122 +43,6 @@ class Labelled(NamedTuple):
 
     features: Array
     outcome: NDArray[np.int8]
-
-
-@dataclass(frozen=True)
-class Weight:
-    """An estimate of ``q = P[Y=1]`` in a group, from ``size`` feature vectors.
-
-    Attributes
-    ----------
-    sampling_error, theta_error
-        Standard errors due to the number of feature vectors and to the laws' uncertainty.
-
-    Examples
-    --------
-    >>> weight = Weight(estimate=0.3, sampling_error=0.03, theta_error=0.04, size=200)
-    >>> round(weight.standard_error, 3)
-    0.05
-    """
-
-    estimate: float
-    sampling_error: float
-    theta_error: float
-    size: int
-
-    @property
-    def standard_error(self) -> float:
-        """Both errors together."""
-        return float(np.hypot(self.sampling_error, self.theta_error))
-
-
-def log_ratio(fits: Pair, X: ArrayLike) -> Array:
-    """Return ``log E_1(x) - log E_0(x)`` of every row; ``fits`` are those of outcome 0 and 1.
-
-    Examples
-    --------
-    >>> from equipoise.mixture import Gaussian, HalfSpace, known_law
-    >>> family, cut = Gaussian("spherical"), HalfSpace([1.0])
-    >>> laws = tuple(known_law(family, family.pack([m], [[1.0]]), cut) for m in (0.0, 2.0))
-    >>> log_ratio(laws, [[0.0], [1.0], [2.0]]).round(6).tolist()
-    [-2.0, 0.0, 2.0]
-    """
-    zero, one = fits
-    if (family := one.family) is zero.family:  # h cancels
-        shift = family.log_partition(one.theta) - family.log_partition(zero.theta)
-        return np.asarray(family.statistics(family.points(X)) @ (one.theta - zero.theta) - shift)
-    return one.log_density(X) - zero.log_density(X)
-
-
-def likelihood_weight(X: ArrayLike, fits: Pair) -> Weight:
-    """Return the maximum likelihood q with the laws' uncertainty propagated.
-
-    Examples
-    --------
-    >>> from equipoise.mixture import Gaussian, HalfSpace, known_law
-    >>> family, cut = Gaussian("spherical"), HalfSpace([1.0])
-    >>> laws = tuple(known_law(family, family.pack([m], [[1.0]]), cut) for m in (0.0, 2.0))
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.concatenate([rng.normal(2.0, 1.0, 3000), rng.normal(0.0, 1.0, 7000)])
-    >>> round(likelihood_weight(X, laws).estimate, 2)
-    0.3
-    """
-    points = fits[0].family.points(X)
-    if len(points) < 2:
-        raise InvalidInput(f"'X' must hold at least 2 feature vectors; got {len(points)}")
-    return weight_from(log_ratio(fits, points), points, fits)
-
-
-def weight_from(ratio: Array, some: Array, fits: Pair) -> Weight:
-    """Return the likelihood weight of all log ratios; its theta error is measured on ``some``."""
-    q = solve_weight(ratio)
-    sampling_error = 1.0 / np.sqrt(max(information_at(ratio, q), 1e-300) * len(ratio))
-    laws_error = theta_error(slopes_in_theta(some, fits, q), fits)
-    return Weight(q, float(sampling_error), laws_error, len(ratio))
-
-
-def information_at(ratio: Array, q: float) -> float:
-    """Return the Fisher information about q in one feature vector: the mean squared score."""
-    return float(np.mean(((expit(ratio + logit(q)) - q) / (q * (1.0 - q))) ** 2))
-
-
-def slopes_in_theta(points: Array, fits: Pair, q: float) -> tuple[Array, Array]:
-    """Return ``dq/dtheta_0`` and ``dq/dtheta_1`` of the likelihood weight.
-
-    With p the posterior of outcome 1, ``mean(p) = q`` defines q, and ``p(1-p)`` is what p moves
-    by when the log ratio moves by one.
-    """
-    ratio = log_ratio(fits, points)
-    posterior = expit(ratio + logit(q))
-    scale = max(q * (1.0 - q) * information_at(ratio, q), 1e-300)
-    pull = posterior * (1.0 - posterior) / (len(points) * scale)
-    zero, one = (
-        pull @ (fit.family.statistics(points) - fit.family.mean_statistics(fit.theta))
-        for fit in fits
-    )
-    return -zero, one
-
-
-def theta_error(slopes: tuple[Array, Array], fits: Pair) -> float:
-    """Return the standard error that the laws' uncertainty brings, to first order."""
-    variance = sum(g @ fit.theta_covariance @ g for g, fit in zip(slopes, fits, strict=True))
-    return float(np.sqrt(max(variance, 0.0)))
-
-
-def solve_weight(ratio: Array) -> float:
-    """Solve ``sum (rho - 1)/(q rho + 1 - q) = 0`` for q in [0, 1], given log rho.
-
-    The score falls in q; where it does not change sign the weight is 0 or 1, as near as 1e-12.
-    """
-
-    # With x = log rho, (rho - 1)/(q rho + 1 - q) = (p(x + logit q) - q) / (q (1 - q)).
-    def score(q: float) -> float:
-        return (float(expit(ratio + logit(q)).mean()) - q) / (q * (1.0 - q))
-
-    low, high = 1e-12, 1.0 - 1e-12
-    if score(low) <= 0.0:
-        return low
-    return high if score(high) >= 0.0 else float(brentq(score, low, high, xtol=1e-13, rtol=1e-12))
 
 
 # -- before any features are bought ---------------------------------------------------------------
@@ -188,22 +70,6 @@ def map_bias(
     highest = (1.0 - least) * high_0 - least * low_1
     lowest = (1.0 - most) * low_0 - most * high_1
     return (highest + lowest) / 2.0, (highest - lowest) / 2.0
-
-
-def foresee_weight(fits: Pair, q: float) -> tuple[float, float]:
-    """Simulate people with the fitted laws at a rough q, and measure how well they tell it.
-
-    Returns the information about q in one feature vector, and the standard error of a likelihood
-    weight that remains however many are bought.
-    """
-    rng = np.random.default_rng(0)
-    ones = round(q * SUBSAMPLE)
-    sizes = (SUBSAMPLE - ones, ones)
-    people: Array = np.concatenate(
-        [fit.family.sample(fit.theta, n, rng) for fit, n in zip(fits, sizes, strict=True)]
-    )
-    information = information_at(log_ratio(fits, people), q)
-    return information, theta_error(slopes_in_theta(people, fits, q), fits)
 
 
 @dataclass(frozen=True)
