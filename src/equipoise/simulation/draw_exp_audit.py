@@ -8,9 +8,8 @@ but not jointly. How often the oracle says 1 is measured on points that fill eac
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cache
+from abc import ABC, abstractmethod
+from dataclasses import replace
 
 import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
@@ -24,11 +23,11 @@ from equipoise.mixture.likelihood_weights import SUBSAMPLE, log_ratio
 from equipoise.mixture.map_weights import FeatureCounts, Labelled
 from equipoise.simulation.runs import RUN_DTYPE, UNDECIDED_RUN, Ints, Runs, run_record
 from equipoise.simulation.simulate_audit import Setting, run_setting
-from equipoise.worlds import CellWorld, TableWorld
+from equipoise.worlds import CellWorld, TableWorld, World
 from equipoise.worlds.mixture import GroupMixture, MixtureWorld
 
-_MAX_PEOPLE_AT_ONCE = 1_000_000
-_POINTS_PER_LAW = 2**17  # of each law, on which the MAP oracle is measured
+_MAX_PEOPLE_AT_ONCE = 1_000_000  # whose features are in memory together
+_POINTS_PER_LAW = 2**17  # on which the MAP oracle is measured
 
 
 def draw_exp(setting: Setting) -> Runs | None:
@@ -36,99 +35,147 @@ def draw_exp(setting: Setting) -> Runs | None:
 
     In a mixture world, or in a table with features if the audit is given a ``model``.
     """
-    world = setting.world
-    if isinstance(world, MixtureWorld):
-        populations = {g: _describe_mixture(m) for g, m in world.mixtures.items()}
-    elif isinstance(world, TableWorld) and world.features is not None:
-        populations = {g: _describe_rows(world, world.features, g) for g in world.groups}
-    else:
+    populations = _populations(setting.world)
+    if populations is None:
         return None
+    runs = np.array([UNDECIDED_RUN] * setting.repeats, dtype=RUN_DTYPE)
+    unfinished = {}
     seeds = SeedSequence(setting.seed).spawn(setting.repeats)
-    runs = [_run_exp(setting, at, populations, default_rng(seed)) for at, seed in enumerate(seeds)]
-    draws = np.array(
-        [UNDECIDED_RUN if audit is None else run_record(audit) for audit in runs], dtype=RUN_DTYPE
-    )
-    going = {i: audit for i, audit in enumerate(runs) if audit and audit.finding is None}
-    if going:
-        _run_fallbacks(setting, going, draws)
-    return draws
+    for repeat, seed in enumerate(seeds):
+        audit = _run_exp(setting, repeat, populations, default_rng(seed))
+        if audit is not None:
+            runs[repeat] = run_record(audit)
+            if audit.finding is None:
+                unfinished[repeat] = audit
+    if unfinished:
+        _run_fallbacks(setting, unfinished, runs)
+    return runs
 
 
-@dataclass(frozen=True)
-class _Population:
-    """One group: P[Y=1], P[f=0 | Y=0] and P[f=0 | Y=1], and people's features.
+# -- who is drawn ----------------------------------------------------------------------------------
 
-    ``draw`` returns the features of so many people of one outcome, or of both (None). ``points``
-    are features that fill each part of the group evenly, with the part's share.
+
+class _Population(ABC):
+    """One group whose people are drawn.
+
+    Attributes
+    ----------
+    q
+        P[Y=1].
+    denied_shares
+        P[f=0 | Y=0] and P[f=0 | Y=1].
     """
 
     q: float
-    denied: tuple[float, float]
-    draw: Callable[[int, Generator, int | None], Array]
-    points: Callable[[], list[tuple[float, Array]]]
+    denied_shares: tuple[float, float]
 
-    def label(self, sizes: Ints, rng: Generator) -> Labelled:
-        """Return so many people of outcome 0 and 1."""
+    @abstractmethod
+    def draw(self, size: int, rng: Generator, outcome: int | None = None) -> Array:
+        """Return the features of so many people of one outcome, or of both outcomes (None)."""
+
+    @abstractmethod
+    def points(self) -> list[tuple[float, Array]]:
+        """Return the parts of the group: each part's share, and features that fill it evenly."""
+
+    @property
+    def denied_share(self) -> float:
+        """P[f=0]."""
+        denied_bad, denied_good = self.denied_shares
+        return self.q * denied_good + (1.0 - self.q) * denied_bad
+
+    def draw_labelled(self, sizes: Ints, rng: Generator) -> Labelled:
+        """Return so many people of outcome 0 and of outcome 1, with their outcomes."""
         people = [self.draw(int(size), rng, outcome) for outcome, size in enumerate(sizes)]
-        return Labelled(np.concatenate(people), np.repeat(np.array([0, 1], dtype=np.int8), sizes))
+        outcomes = np.repeat(np.array([0, 1], dtype=np.int8), sizes)
+        return Labelled(np.concatenate(people), outcomes)
 
     def map_share(self, counts: FeatureCounts) -> float:
         """Return the share of the group of whom the MAP oracle says 1."""
-        limit = -np.log(counts.odds)
-        return sum(w * float(np.mean(log_ratio(counts.fits, x) > limit)) for w, x in self.points())
+        least_log_ratio = -np.log(counts.odds)
+        total = 0.0
+        for share, features in self.points():
+            says_one = log_ratio(counts.fits, features) > least_log_ratio
+            total += share * float(np.mean(says_one))
+        return total
 
 
-def _describe_mixture(mixture: GroupMixture) -> _Population:
-    q, (zero, one) = mixture.q, mixture.laws
+class _MixturePopulation(_Population):
+    """A group whose features follow one law per outcome."""
 
-    def sample(size: int, rng: Generator, outcome: int | None = None) -> Array:
-        ones = int(rng.binomial(size, q)) if outcome is None else size * outcome
-        parts = ((one, ones), (zero, size - ones))
-        return np.concatenate([law.family.sample(law.theta, n, rng) for law, n in parts])
+    def __init__(self, mixture: GroupMixture) -> None:
+        self._law_of_zero, self._law_of_one = mixture.laws
+        self._points: list[tuple[float, Array]] = []
+        self.q = mixture.q
+        self.denied_shares = 1.0 - self._law_of_zero.acceptance, 1.0 - self._law_of_one.acceptance
 
-    @cache
-    def points() -> list[tuple[float, Array]]:
-        uniforms = sobol(zero.family.dimension(zero.theta), _POINTS_PER_LAW, seed=0)
-        parts = ((q, one), (1.0 - q, zero))
-        return [(share, law.family.from_uniforms(law.theta, uniforms)) for share, law in parts]
+    def draw(self, size: int, rng: Generator, outcome: int | None = None) -> Array:
+        ones = int(rng.binomial(size, self.q)) if outcome is None else size * outcome
+        zeros = size - ones
+        features_of_one = self._law_of_one.family.sample(self._law_of_one.theta, ones, rng)
+        features_of_zero = self._law_of_zero.family.sample(self._law_of_zero.theta, zeros, rng)
+        return np.concatenate([features_of_one, features_of_zero])
 
-    return _Population(q, (1.0 - zero.acceptance, 1.0 - one.acceptance), sample, points)
+    def points(self) -> list[tuple[float, Array]]:
+        if not self._points:  # made when first needed, and kept: they serve all repeats
+            dimension = self._law_of_zero.family.dimension(self._law_of_zero.theta)
+            uniforms = sobol(dimension, _POINTS_PER_LAW, seed=0)
+            parts = ((self.q, self._law_of_one), (1.0 - self.q, self._law_of_zero))
+            for share, law in parts:
+                self._points.append((share, law.family.from_uniforms(law.theta, uniforms)))
+        return self._points
 
 
-def _describe_rows(world: TableWorld, features: Array, group: str) -> _Population:
-    here = world.group == world.groups.index(group)
-    own, outcome, refused = features[here], world.outcome[here], world.decision[here] == 0
-    zero, one = (float(refused[outcome == y].mean()) for y in (0, 1))
-    rows: dict[int | None, Array] = {None: own, 0: own[outcome == 0], 1: own[outcome == 1]}
+class _TablePopulation(_Population):
+    """A group whose people are drawn from the rows of a table."""
 
-    def draw(size: int, rng: Generator, outcome: int | None = None) -> Array:
-        return rows[outcome][rng.integers(len(rows[outcome]), size=size)]
+    def __init__(self, world: TableWorld, features: Array, group: str) -> None:
+        is_member = world.group == world.groups.index(group)
+        outcomes = world.outcome[is_member]
+        is_denied = world.decision[is_member] == 0
+        members = features[is_member]
+        self._features_by_outcome: dict[int | None, Array] = {
+            None: members,
+            0: members[outcomes == 0],
+            1: members[outcomes == 1],
+        }
+        self.q = float(outcomes.mean())
+        denied_bad = float(is_denied[outcomes == 0].mean())
+        denied_good = float(is_denied[outcomes == 1].mean())
+        self.denied_shares = denied_bad, denied_good
 
-    return _Population(float(outcome.mean()), (zero, one), draw, points=lambda: [(1.0, own)])
+    def draw(self, size: int, rng: Generator, outcome: int | None = None) -> Array:
+        features = self._features_by_outcome[outcome]
+        return features[rng.integers(len(features), size=size)]
+
+    def points(self) -> list[tuple[float, Array]]:
+        return [(1.0, self._features_by_outcome[None])]
+
+
+def _populations(world: World) -> dict[str, _Population] | None:
+    """Return the groups of a world with features; None if its people have none."""
+    if isinstance(world, MixtureWorld):
+        return {group: _MixturePopulation(mixture) for group, mixture in world.mixtures.items()}
+    if isinstance(world, TableWorld) and world.features is not None:
+        features = world.features
+        return {group: _TablePopulation(world, features, group) for group in world.groups}
+    return None
+
+
+# -- one run ---------------------------------------------------------------------------------------
 
 
 def _run_exp(
     setting: Setting, repeat: int, populations: dict[str, _Population], rng: Generator
 ) -> ExpAudit | None:
-    """Run one Exp-Audit until its finding, or until it goes over to labels."""
+    """Run one Exp-Audit until its finding, or until it goes over to labels.
+
+    None if its past lacks a group, so that there is no audit.
+    """
     audit = setting.begin_repeat(repeat, rng)
     if not isinstance(audit, ExpAudit):
         return None
     if audit.finding is None and audit.phase == "coarse":
-        apart, lengths, labelled = rng.spawn(1)[0], {}, {}
-        for group, population in populations.items():
-            shares, phases = np.array([1.0 - population.q, population.q]), []
-            for outcome in (0, 1):  # until enough of outcome 0 are labelled, then of 1
-                by_goal = draw_counts_in_unlimited_past(rng, audit.coarse_tau, [outcome], shares, 1)
-                counts = by_goal[0, 0]
-                phases.append(counts)
-                asked = [int(rng.binomial(counts[y], population.denied[y])) for y in (0, 1)]
-                audit.spending[group].labels += sum(asked)
-                audit.spending[group].failures += asked[0]
-            zero, one = phases
-            lengths[group] = zero.sum(), one.sum()
-            labelled[group] = population.label(zero + one, apart)
-        audit.finish_coarse_phase(lengths, labelled)
+        _draw_coarse_phase(audit, populations, rng)
     if audit.finding is None and audit.phase == "features":
         for group, population in populations.items():
             _add_features(audit, population, group, rng)
@@ -136,40 +183,71 @@ def _run_exp(
     return audit
 
 
+def _draw_coarse_phase(
+    audit: ExpAudit, populations: dict[str, _Population], rng: Generator
+) -> None:
+    """Label people of every group until enough of outcome 0 came, then until enough of 1 did."""
+    feature_rng = rng.spawn(1)[0]
+    lengths = {}
+    labelled = {}
+    for group, population in populations.items():
+        shares = np.array([1.0 - population.q, population.q])
+        spending = audit.spending[group]
+        phases = []
+        for goal in (0, 1):
+            by_goal = draw_counts_in_unlimited_past(rng, audit.coarse_tau, [goal], shares, 1)
+            counts = by_goal[0, 0]  # people of outcome 0 and of outcome 1
+            phases.append(counts)
+            denied_bad = int(rng.binomial(counts[0], population.denied_shares[0]))
+            denied_good = int(rng.binomial(counts[1], population.denied_shares[1]))
+            spending.labels += denied_bad + denied_good
+            spending.failures += denied_bad
+        until_zero, until_one = phases
+        lengths[group] = until_zero.sum(), until_one.sum()
+        labelled[group] = population.draw_labelled(until_zero + until_one, feature_rng)
+    audit.finish_coarse_phase(lengths, labelled)
+
+
 def _add_features(audit: ExpAudit, population: _Population, group: str, rng: Generator) -> None:
-    branch, counts = audit.branches[group], audit.counts[group]
-    left = branch.features - counts.size  # past people's features were free
-    if left <= 0:
+    """Count the features of the people of a group whom its branch still needs."""
+    branch = audit.branches[group]
+    counts = audit.counts[group]
+    people_left = branch.features - counts.size  # past people's features were free
+    if people_left <= 0:
         return
-    some = min(left, SUBSAMPLE)  # these are kept whole, so they come first and complete
-    counts.add(population.draw(some, rng, None))
+    # The first ones are kept whole by the audit, so they are drawn with their features.
+    kept_people = min(people_left, SUBSAMPLE)
+    counts.add(population.draw(kept_people, rng, None))
     if branch.way == "map":
-        counts.add_counts(left - some, int(rng.binomial(left - some, population.map_share(counts))))
+        uncounted = people_left - kept_people
+        ones = int(rng.binomial(uncounted, population.map_share(counts)))
+        counts.add_counts(uncounted, ones)
     else:
-        for start in range(some, left, _MAX_PEOPLE_AT_ONCE):
-            counts.add(population.draw(min(left - start, _MAX_PEOPLE_AT_ONCE), rng, None))
-    s = population.q * population.denied[1] + (1.0 - population.q) * population.denied[0]
-    audit.spending[group].features += int(rng.binomial(left, s))
+        for start in range(kept_people, people_left, _MAX_PEOPLE_AT_ONCE):
+            size = min(people_left - start, _MAX_PEOPLE_AT_ONCE)
+            counts.add(population.draw(size, rng, None))
+    audit.spending[group].features += int(rng.binomial(people_left, population.denied_share))
 
 
-def _run_fallbacks(setting: Setting, going: dict[int, ExpAudit], draws: Runs) -> None:
+def _run_fallbacks(setting: Setting, unfinished: dict[int, ExpAudit], runs: Runs) -> None:
     """Let the fall-back audit finish the runs that went over to labels."""
-    rows, audits = list(going), list(going.values())
-    kind = str(setting.options.get("fallback", "rs"))
-    tau = setting.options.get("tau") if kind == "rs" else None
-    done = run_setting(
+    repeats = list(unfinished)
+    audits = list(unfinished.values())
+    fallback = str(setting.options.get("fallback", "rs"))
+    tau = setting.options.get("tau") if fallback == "rs" else None
+    fallback_runs = run_setting(
         replace(
             setting,
-            audit=audit_class(kind),
+            audit=audit_class(fallback),
             world=CellWorld(setting.world.cells, setting.world.r),
             question=audits[0].fallback_question,
-            repeats=len(rows),
+            repeats=len(repeats),
             seed=setting.seed + 1,
             options={"tau": tau} if tau else {},
-            pasts=None if audits[0].history.exact else [a.history for a in audits],
+            pasts=None if audits[0].history.exact else [audit.history for audit in audits],
         )
     )
     for name in ("cost", "labels", "features"):
-        draws[name][rows] += done[name]
+        runs[name][repeats] += fallback_runs[name]
     for name in ("verdict", "estimate", "lower", "upper"):
-        draws[name][rows] = done[name]
+        runs[name][repeats] = fallback_runs[name]

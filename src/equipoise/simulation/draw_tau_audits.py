@@ -1,13 +1,19 @@
-"""All runs of Baseline or RS-Audit at once, from the exact distribution of verdicts and costs."""
+"""All runs of Baseline or RS-Audit at once, from the exact distribution of verdicts and costs.
+
+A run reads past people until tau approved ones of each outcome and group came, and then labels
+people who arrive until tau of each outcome and group came. Both numbers of people have a known
+distribution, so they are drawn for all repeats together and nobody has to arrive one by one.
+"""
 
 from __future__ import annotations
 
-from operator import attrgetter
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator, default_rng
 
-from equipoise._arrays import Array
+from equipoise._arrays import Array, Flags
 from equipoise.audits.estimated_rates import (
     compare_rates,
     outcomes_to_estimate,
@@ -24,77 +30,209 @@ from equipoise.simulation.simulate_audit import Setting
 from equipoise.worlds import CellWorld
 from equipoise.worlds.world import cells_of
 
+Streams = list[list[int]]
+"""Groups, by index, that are counted together: all for Baseline, each alone for RS-Audit."""
+
 
 def draw_tau(setting: Setting) -> Runs | None:
     """Draw every repeat of Baseline or RS-Audit; None if the question leaves nothing to draw."""
-    question, world = setting.question, CellWorld(setting.world.cells, setting.world.r)
-    outcomes, compare = outcomes_to_estimate(question), question.resolve(world.cells)
-    if not outcomes or compare.left_out:
+    world = CellWorld(setting.world.cells, setting.world.r)
+    comparison = setting.question.resolve(world.cells)
+    if not outcomes_to_estimate(setting.question) or comparison.left_out:
         return None
-    audit, groups = setting.begin(world.past()), range(len(world.cells))
+    audit = setting.begin(world.past())
     assert isinstance(audit, TauAudit)
     rng = default_rng(setting.seed)
-    blocks = [[a] for a in groups] if audit.within_group else [[*groups]]  # groups of one stream
-    joint = world.joint
-    # Approved with outcome 0, with 1, and denied of every group: shares, or counts of finite pasts.
-    kinds: Array | Ints = np.stack([joint[:, 1], joint[:, 0], joint[:, 2] + joint[:, 3]], 1)[None]
-    unlimited = None
+    groups = list(range(len(world.cells)))
+    streams = [[group] for group in groups] if audit.within_group else [groups]
     if setting.pasts is not None:
-        counts = attrgetter("approved_negative", "approved_positive", "denied")
-        own = [[counts(past.cells[group]) for group in world.groups] for past in setting.pasts]
-        kinds = np.array(own, dtype=np.int64)
+        rows, runs = _read_given_pasts(setting, setting.pasts, audit, world, streams, rng)
     elif setting.history_size is not None:
-        shares, size = kinds.ravel() / kinds.sum(), setting.repeats
-        drawn = rng.multinomial(setting.history_size, shares, size=size)
-        kinds = drawn.reshape(-1, *kinds.shape[1:])
+        rows, runs = _read_drawn_pasts(setting, setting.history_size, audit, world, streams, rng)
     else:
-        unlimited = setting.repeats
-    rows = draw_rows_until(rng, audit.tau, outcomes, blocks, kinds, unlimited)
-    dry = np.asarray(np.isnan(rows).any(axis=(1, 2)))
-    runs = np.array([UNDECIDED_RUN] * setting.repeats, dtype=RUN_DTYPE)
-    if unlimited is not None:
-        runs[dry] = run_record(audit)  # an unlimited past is the same in all repeats
-    else:
-        for at in np.flatnonzero(dry & kinds.sum(axis=2).all(axis=1)):  # else a group is missing
-            past = Past(cells_of(world.groups, kinds[at][:, [1, 0, 2]]))
-            runs[at] = run_record(setting.begin(past))
-    if dry.all():
-        return runs
-    # From here on every outcome has a positive share, and every phase ends.
-    lengths, labels, cost = _online(audit, world, blocks, int((~dry).sum()), rng)
-    ratios = lengths / rows[~dry]
-    low, high = rate_bounds(ratios, paper_epsilon(audit.tau, question, len(groups)) / 12.0)
-    estimate, lower, upper = compare_rates(ratios, low, high, compare)
-    limit = question.gamma + question.epsilon / 2.0
-    verdict = np.where(estimate > limit, Verdict.UNFAIR.value, Verdict.FAIR.value)
-    verdict[(low >= 1.0).any(axis=(1, 2))] = Verdict.INCONCLUSIVE.value
-    found = {"verdict": verdict, "cost": cost, "labels": labels}
-    for name, column in (found | {"estimate": estimate, "lower": lower, "upper": upper}).items():
-        runs[name][~dry] = column
+        rows, runs = _read_unlimited_pasts(setting, audit, world, streams, rng)
+    goes_on = ~_lacks_people(rows)
+    # In a past that meets every goal each outcome has a positive share, so every phase ends.
+    if goes_on.any():
+        arrivals = _draw_arrivals(audit, world, streams, int(goes_on.sum()), rng)
+        _fill_in(runs, goes_on, audit, arrivals, arrivals.lengths / rows[goes_on])
     return runs
 
 
-def _online(
-    audit: TauAudit, world: CellWorld, blocks: list[list[int]], repeats: int, rng: Generator
-) -> tuple[Array, Ints, Array]:
-    """Return the phases' lengths, (repeats, outcomes, groups), and labels and cost per repeat."""
+# -- the past: one function per kind of it ---------------------------------------------------------
+# Each returns how many past rows are read until every goal, of shape (repeats, outcomes, groups)
+# and NaN where the past has too few people, and the runs, in which a run of such a past has ended.
+
+
+def _read_unlimited_pasts(
+    setting: Setting, audit: TauAudit, world: CellWorld, streams: Streams, rng: Generator
+) -> tuple[Array, Runs]:
+    outcomes = outcomes_to_estimate(setting.question)
+    shares = _shares_by_kind(world)[None]
+    rows = draw_rows_until(rng, audit.tau, outcomes, streams, shares, setting.repeats)
+    runs = _undecided_runs(setting)
+    # An unlimited past is the same in all repeats, and so is the audit that it ends at once.
+    runs[_lacks_people(rows)] = run_record(audit)
+    return rows, runs
+
+
+def _read_drawn_pasts(
+    setting: Setting,
+    history_size: int,
+    audit: TauAudit,
+    world: CellWorld,
+    streams: Streams,
+    rng: Generator,
+) -> tuple[Array, Runs]:
+    shares = _shares_by_kind(world)
+    pasts = rng.multinomial(history_size, shares.ravel() / shares.sum(), size=setting.repeats)
+    counts = pasts.reshape(-1, *shares.shape)
+    return _read_counts(setting, counts, audit, world, streams, rng)
+
+
+def _read_given_pasts(
+    setting: Setting,
+    pasts: Sequence[Past],
+    audit: TauAudit,
+    world: CellWorld,
+    streams: Streams,
+    rng: Generator,
+) -> tuple[Array, Runs]:
+    counts = np.zeros((len(pasts), len(world.groups), 3), dtype=np.int64)
+    for repeat, past in enumerate(pasts):
+        for index, group in enumerate(world.groups):
+            cells = past.cells[group]
+            counts[repeat, index] = cells.approved_negative, cells.approved_positive, cells.denied
+    return _read_counts(setting, counts, audit, world, streams, rng)
+
+
+def _read_counts(
+    setting: Setting,
+    counts: Ints,
+    audit: TauAudit,
+    world: CellWorld,
+    streams: Streams,
+    rng: Generator,
+) -> tuple[Array, Runs]:
+    """Read finite pasts, given as counts of shape (repeats, groups, kinds of people)."""
+    outcomes = outcomes_to_estimate(setting.question)
+    rows = draw_rows_until(rng, audit.tau, outcomes, streams, counts)
+    runs = _undecided_runs(setting)
+    has_every_group = counts.sum(axis=2).all(axis=1)
+    for repeat in np.flatnonzero(_lacks_people(rows) & has_every_group):
+        # The columns of cells_of are approved with outcome 1, approved with outcome 0, denied.
+        past = Past(cells_of(world.groups, counts[repeat][:, [1, 0, 2]]))
+        runs[repeat] = run_record(setting.begin(past))
+    return rows, runs
+
+
+def _shares_by_kind(world: CellWorld) -> Array:
+    """Return every group's shares of approved with outcome 0, with outcome 1, and denied people."""
+    joint = world.joint
+    return np.stack([joint[:, 1], joint[:, 0], joint[:, 2] + joint[:, 3]], axis=1)
+
+
+def _lacks_people(rows: Array) -> Flags:
+    """Return which repeats have a past with too few people for some outcome of some group."""
+    return np.asarray(np.isnan(rows).any(axis=(1, 2)))
+
+
+def _undecided_runs(setting: Setting) -> Runs:
+    return np.array([UNDECIDED_RUN] * setting.repeats, dtype=RUN_DTYPE)
+
+
+# -- people who arrive -----------------------------------------------------------------------------
+
+
+@dataclass
+class _Arrivals:
+    """What the phases of all repeats come to.
+
+    Attributes
+    ----------
+    lengths
+        How many people came in each phase, of shape (repeats, outcomes, groups).
+    labels, cost
+        Labels of denied people, and what they cost, per repeat.
+    """
+
+    lengths: Array
+    labels: Ints
+    cost: Array
+
+
+def _draw_arrivals(
+    audit: TauAudit, world: CellWorld, streams: Streams, repeats: int, rng: Generator
+) -> _Arrivals:
+    """Draw the phases of every stream of people."""
     outcomes = outcomes_to_estimate(audit.question)
-    lengths = np.zeros((repeats, len(outcomes), len(world.cells)))
-    labels, cost = np.zeros(repeats, np.int64), np.zeros(repeats)
-    for block in blocks:
-        shares, joint = outcome_shares(world)[:, block], world.joint[block]
-        denied = np.stack([joint[:, 3], joint[:, 2]]) / np.where(shares > 0.0, shares, 1.0)
-        goals = [(i, place) for i in range(len(outcomes)) for place in range(len(block))]
-        asked = np.zeros((repeats, *shares.shape), np.int64)  # of outcome 0 and 1, by group
-        for phase in [goals] if audit.reuse_labels else [[goal] for goal in goals]:
-            kinds = [outcomes[i] * len(block) + place for i, place in phase]
-            counts = draw_counts_in_unlimited_past(rng, audit.tau, kinds, shares.ravel(), repeats)
-            for number, (i, place) in enumerate(phase):
-                lengths[:, i, block[place]] = counts[:, number].sum(axis=1)
-            at_end = counts.max(axis=1).reshape(asked.shape)  # counts only grow
-            asked += rng.binomial(at_end, np.clip(denied, 0.0, 1.0))
-        labels += asked.sum(axis=(1, 2))
-        for place, a in enumerate(block):
-            prices, own = audit.costs.of(world.groups[a]), asked[:, :, place]
-            cost += prices.feature * own.sum(axis=1) + prices.label * own[:, 0]
-    return lengths, labels, cost
+    arrivals = _Arrivals(
+        lengths=np.zeros((repeats, len(outcomes), len(world.cells))),
+        labels=np.zeros(repeats, np.int64),
+        cost=np.zeros(repeats),
+    )
+    for stream in streams:
+        labelled = _draw_stream(audit, world, stream, arrivals.lengths, rng)
+        arrivals.labels += labelled.sum(axis=(1, 2))
+        for place, group in enumerate(stream):
+            prices = audit.costs.of(world.groups[group])
+            all_labels = labelled[:, :, place].sum(axis=1)
+            failures = labelled[:, 0, place]
+            arrivals.cost += prices.feature * all_labels + prices.label * failures
+    return arrivals
+
+
+def _draw_stream(
+    audit: TauAudit, world: CellWorld, stream: list[int], lengths: Array, rng: Generator
+) -> Ints:
+    """Draw the phases of one stream, and fill in their lengths.
+
+    Return how many denied people were labelled, of shape (repeats, outcomes 0 and 1, groups).
+    """
+    outcomes = outcomes_to_estimate(audit.question)
+    repeats = len(lengths)
+    shares = outcome_shares(world)[:, stream]
+    joint = world.joint[stream]
+    denied_by_outcome = np.stack([joint[:, 3], joint[:, 2]])
+    denied_share = np.clip(denied_by_outcome / np.where(shares > 0.0, shares, 1.0), 0.0, 1.0)
+    # A goal is an outcome, by its place in `outcomes`, and a group, by its place in the stream.
+    goals = [(index, place) for index in range(len(outcomes)) for place in range(len(stream))]
+    phases = [goals] if audit.reuse_labels else [[goal] for goal in goals]
+    labelled = np.zeros((repeats, *shares.shape), np.int64)
+    for phase in phases:
+        goal_kinds = [outcomes[index] * len(stream) + place for index, place in phase]
+        counts = draw_counts_in_unlimited_past(rng, audit.tau, goal_kinds, shares.ravel(), repeats)
+        for number, (index, place) in enumerate(phase):
+            lengths[:, index, stream[place]] = counts[:, number].sum(axis=1)
+        # Counts only grow from goal to goal, so the largest are those at the end of the phase.
+        people = counts.max(axis=1).reshape(labelled.shape)
+        labelled += rng.binomial(people, denied_share)
+    return labelled
+
+
+def _fill_in(
+    runs: Runs, goes_on: Flags, audit: TauAudit, arrivals: _Arrivals, ratios: Array
+) -> None:
+    """Write what the repeats that went on to label people found and spent.
+
+    ``ratios`` are the estimated rates, of shape (repeats, outcomes, groups).
+    """
+    question = audit.question
+    groups = len(audit.cells)
+    low, high = rate_bounds(ratios, paper_epsilon(audit.tau, question, groups) / 12.0)
+    comparison = question.resolve(audit.cells)
+    estimate, lower, upper = compare_rates(ratios, low, high, comparison)
+    limit = question.gamma + question.epsilon / 2.0
+    verdict = np.where(estimate > limit, Verdict.UNFAIR.value, Verdict.FAIR.value)
+    # No rate exceeds 1, so a lower bound of 1 says that no population explains the counts.
+    verdict[(low >= 1.0).any(axis=(1, 2))] = Verdict.INCONCLUSIVE.value
+    columns = {
+        "verdict": verdict,
+        "cost": arrivals.cost,
+        "labels": arrivals.labels,
+        "estimate": estimate,
+        "lower": lower,
+        "upper": upper,
+    }
+    for name, column in columns.items():
+        runs[name][goes_on] = column

@@ -1,4 +1,4 @@
-"""One audit run to its end, at two speeds: person by person, or in blocks of labels.
+"""Run one audit to its end, at two speeds: person by person, or in blocks of labels.
 
 :func:`run` works for every audit and lets outcomes come at once, late, out of order, or never.
 :func:`run_in_blocks` does the same much faster for the adaptive audit, which can say whom it would
@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 from numpy.random import Generator, default_rng
 
-from equipoise._arrays import Array
+from equipoise._arrays import Array, Ints
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit
 from equipoise.errors import InvalidInput, require_kind
@@ -26,7 +26,11 @@ from equipoise.worlds import TableWorld, World
 from equipoise.worlds.world import Person, Seed, require_world
 
 Delay = Callable[[int, Generator], int | None]
-"""From an outcome to the arrivals after which it is told; None: the person vanishes."""
+"""From an outcome to the arrivals after which it is told; None if the person vanishes."""
+
+# People are drawn in batches that grow: short audits draw few people too many, long ones are fast.
+FIRST_BATCH = 256
+LARGEST_BATCH = 65_536
 
 
 def run(
@@ -41,11 +45,22 @@ def run(
 
     Parameters
     ----------
+    audit
+        An audit that has not ended.
+    world
+        The population from which people are drawn.
+    seed
+        Where the randomness starts: a number or a numpy generator.
     delay
         From an outcome and a generator to the number of further arrivals after which that outcome
-        is told; None for somebody who vanishes. At once if left out.
+        is told; None if the person vanishes. Outcomes are told at once if it is left out.
     people
-        How many people will ever come; the audit has to conclude with them.
+        How many people will ever come; the audit has to conclude with them. None: no limit.
+
+    Raises
+    ------
+    InvalidInput
+        If people of the world have prices of their own and the audit would not pay these.
 
     Examples
     --------
@@ -60,45 +75,65 @@ def run(
     require_kind("audit", audit, Audit, "an audit, as AdaptiveAudit(history, question, costs)")
     require_world(world)
     require_prices_paid(world, audit.costs, audit.assist)
-    rng, uses_scores = default_rng(seed), audit.assist is not None
-    outcomes_due: list[
-        tuple[int, int, Ticket, Person]
-    ] = []  # a heap of outcomes, by when they are told
-
-    def has_ended() -> bool:
-        return audit.finding is not None
-
-    def tell_outcomes_due(moment: float) -> None:
-        while outcomes_due and outcomes_due[0][0] < moment:
-            _, _, ticket, person = heapq.heappop(outcomes_due)
-            audit.tell(ticket, person.outcome, person.features)
-
-    arrived, batch_size = 0, 256
-    while not has_ended() and (people is None or arrived < people):
+    rng = default_rng(seed)
+    waiting = _WaitingOutcomes(audit)
+    arrived = 0
+    batch_size = FIRST_BATCH
+    while audit.finding is None and (people is None or arrived < people):
         size = batch_size if people is None else min(batch_size, people - arrived)
-        arrivals = world.draw(size, rng)
-        draws = rng.random(size).tolist() if uses_scores else [None] * size
-        for moment, (person, draw) in enumerate(zip(arrivals, draws, strict=True), start=arrived):
+        batch = world.draw(size, rng)
+        draws = [None] * size if audit.assist is None else rng.random(size).tolist()
+        for moment, (person, draw) in enumerate(zip(batch, draws, strict=True), start=arrived):
             if person.decision and not audit.wants_approved:
                 continue
-            tell_outcomes_due(moment)
-            score, price = (person.score, person.price) if uses_scores else (None, None)
-            ticket = audit.ask(person.group, person.decision, score=score, price=price, draw=draw)
+            waiting.tell_until(moment)
+            ticket = _ask_about(audit, person, draw)
             if ticket.want is Want.FEATURES:
                 audit.tell(ticket, features=person.features)
             elif ticket.want is Want.LABEL:
-                wait_for_outcome = 0 if delay is None else delay(person.outcome, rng)
-                if wait_for_outcome is None:
+                arrivals_until_told = 0 if delay is None else delay(person.outcome, rng)
+                if arrivals_until_told is None:
                     audit.withdraw(ticket)
                 else:
-                    heapq.heappush(
-                        outcomes_due, (moment + wait_for_outcome, ticket.number, ticket, person)
-                    )
-            elif has_ended():
+                    waiting.add(moment + arrivals_until_told, ticket, person)
+            elif _has_ended(audit):
                 break
-        arrived, batch_size = arrived + size, min(2 * batch_size, 65_536)
-    tell_outcomes_due(np.inf)
+        arrived += size
+        batch_size = min(2 * batch_size, LARGEST_BATCH)
+    waiting.tell_until(np.inf)
     return audit.conclude()
+
+
+def _ask_about(audit: Audit, person: Person, draw: float | None) -> Ticket:
+    """Report a person's arrival, with score, price and draw if the audit uses scores."""
+    if audit.assist is None:
+        return audit.ask(person.group, person.decision)
+    return audit.ask(
+        person.group, person.decision, score=person.score, price=person.price, draw=draw
+    )
+
+
+def _has_ended(audit: Audit) -> bool:
+    return audit.finding is not None
+
+
+class _WaitingOutcomes:
+    """Outcomes that were asked for and are told later, the earliest first."""
+
+    def __init__(self, audit: Audit) -> None:
+        self._audit = audit
+        # A heap by moment; ticket numbers break ties, so that tickets are never compared.
+        self._heap: list[tuple[int, int, Ticket, Person]] = []
+
+    def add(self, moment: int, ticket: Ticket, person: Person) -> None:
+        """Have a person's outcome told when so many people have arrived."""
+        heapq.heappush(self._heap, (moment, ticket.number, ticket, person))
+
+    def tell_until(self, moment: float) -> None:
+        """Tell the outcomes that are due before a moment."""
+        while self._heap and self._heap[0][0] < moment:
+            _, _, ticket, person = heapq.heappop(self._heap)
+            self._audit.tell(ticket, person.outcome, person.features)
 
 
 def require_prices_paid(world: World, costs: Costs, assist: object) -> None:
@@ -116,7 +151,7 @@ def require_prices_paid(world: World, costs: Costs, assist: object) -> None:
 
 @dataclass
 class DeniedPeople:
-    """The denied whom an adaptive audit meets, in the order of its groups.
+    """The denied people whom an adaptive audit meets, in the order of its groups.
 
     Attributes
     ----------
@@ -125,8 +160,8 @@ class DeniedPeople:
     r
         The share of outcome 1 among the denied of each group.
     scored_people
-        For an audit with scores or prices, per group: outcomes, scores and prices of the people
-        to draw from, NaN where there is none.
+        For an audit with scores or prices, per group: an array with rows for outcomes, scores and
+        prices and a column per person to draw from, NaN where a person has none. Empty otherwise.
     """
 
     arrival_rates: Array
@@ -135,23 +170,31 @@ class DeniedPeople:
 
     @classmethod
     def of(cls, audit: AdaptiveAudit, world: World) -> Self:
-        """Return the denied people of a world."""
-        scored_people = []
-        if audit.assist is not None:
-            if not isinstance(world, TableWorld):
-                raise InvalidInput(
-                    "an audit that looks before it asks needs a world with people to look at: "
-                    f"worlds.TableWorld.from_frame(..., score=...); got a {type(world).__name__}"
-                )
-            none = np.full(len(world), np.nan)
-            known = [none if c is None else c for c in (world.outcome, world.score, world.price)]
-            scored_people = [np.stack(known)[:, world.denied_rows(group)] for group in audit.groups]
+        """Return the denied people of a world.
+
+        Raises
+        ------
+        InvalidInput
+            If the audit uses scores and the world has no rows of people.
+        """
         arrival_rates = [world.cells[group].denied / world.cells.total for group in audit.groups]
-        return cls(
-            np.array(arrival_rates),
-            np.array([world.r[group] for group in audit.groups]),
-            scored_people,
+        r = [world.r[group] for group in audit.groups]
+        scored_people = [] if audit.assist is None else _scored_people(audit, world)
+        return cls(np.array(arrival_rates), np.array(r), scored_people)
+
+
+def _scored_people(audit: AdaptiveAudit, world: World) -> list[Array]:
+    """Return outcomes, scores and prices of the denied of each group of a table."""
+    if not isinstance(world, TableWorld):
+        raise InvalidInput(
+            "an audit that looks before it asks needs a world with people to look at: "
+            f"worlds.TableWorld.from_frame(..., score=...); got a {type(world).__name__}"
         )
+    missing = np.full(len(world), np.nan)
+    score = missing if world.score is None else world.score
+    price = missing if world.price is None else world.price
+    table = np.stack([world.outcome, score, price])
+    return [table[:, world.denied_rows(group)] for group in audit.groups]
 
 
 def run_in_blocks(
@@ -168,22 +211,30 @@ def run_block_by_block(
     """Label the people up to the audit's next change of plan, again and again; yield how many."""
     arrived = 0
     while audit.finding is None and (max_people is None or arrived < max_people):
-        groups = audit.choose_block(
-            denied.arrival_rates, None if max_people is None else max_people - arrived, rng
-        )
+        people_left = None if max_people is None else max_people - arrived
+        groups = audit.choose_block(denied.arrival_rates, people_left, rng)
         if denied.scored_people:
-            outcomes, scores, prices = np.zeros((3, len(groups)))
-            for group, people in enumerate(denied.scored_people):
-                members = np.flatnonzero(groups == group)
-                if len(members):
-                    rows = rng.integers(people.shape[1], size=len(members))
-                    outcomes[members], scores[members], prices[members] = people[:, rows]
-            draws = rng.random(len(groups))
-            counted = audit.count_block(groups, outcomes.astype(np.intp), scores, prices, draws)
+            counted = _count_scored_block(audit, groups, denied.scored_people, rng)
         else:
-            are_good = (rng.random(len(groups)) < denied.r[groups]).astype(np.intp)
-            counted = audit.count_block(groups, are_good)
+            outcomes = (rng.random(len(groups)) < denied.r[groups]).astype(np.intp)
+            counted = audit.count_block(groups, outcomes)
         if counted == 0:
             return
         arrived += counted
         yield counted
+
+
+def _count_scored_block(
+    audit: AdaptiveAudit, groups: Ints, scored_people: list[Array], rng: Generator
+) -> int:
+    """Draw a person of each group in the block, with score and price, and let the audit count."""
+    outcomes = np.zeros(len(groups))
+    scores = np.zeros(len(groups))
+    prices = np.zeros(len(groups))
+    for group, people in enumerate(scored_people):
+        places = np.flatnonzero(groups == group)
+        if len(places):
+            drawn_people = people[:, rng.integers(people.shape[1], size=len(places))]
+            outcomes[places], scores[places], prices[places] = drawn_people
+    draws = rng.random(len(groups))
+    return audit.count_block(groups, outcomes.astype(np.intp), scores, prices, draws)

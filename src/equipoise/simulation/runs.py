@@ -24,15 +24,17 @@ RUN_DTYPE = np.dtype({"names": RUN_FIELDS, "formats": ("U12", "f8", "i8", "i8", 
 """A run; its estimate is NaN where an audit had none."""
 UNDECIDED_RUN = (Verdict.INCONCLUSIVE.value, 0.0, 0, 0, math.nan, 0.0, 1.0)
 """A run that established nothing at no cost."""
+SUMMARY_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of the cost
 Runs = NDArray[np.void]
-"""Runs side by side, each a :data:`RUN`."""
+"""Runs side by side, each a :data:`RUN_DTYPE`."""
 
 
 def run_record(audit: Audit) -> tuple[object, ...]:
-    """Return what an audit spent and found, as a :data:`RUN`."""
+    """Return what an audit spent and found, as a :data:`RUN_DTYPE`."""
     # The audit's own books, not the finding's: labels pending at the verdict cost money too.
     spent = (audit.cost, audit.labels, audit.features)
-    if (finding := audit.finding) is None:
+    finding = audit.finding
+    if finding is None:
         return (UNDECIDED_RUN[0], *spent, *UNDECIDED_RUN[4:])
     estimate = math.nan if finding.estimate is None else finding.estimate
     return (finding.verdict.value, *spent, estimate, finding.lower, finding.upper)
@@ -78,38 +80,35 @@ class Simulation(JsonValue, Displayable):
     @property
     def wrong(self) -> NDArray[np.bool_]:
         """Which runs gave a wrong verdict; INCONCLUSIVE is not wrong."""
-        right = self.question.truth(self.gap) | {Verdict.INCONCLUSIVE}
-        return ~np.isin(self.verdict, sorted(v.value for v in right))
+        not_wrong = self.question.truth(self.gap) | {Verdict.INCONCLUSIVE}
+        return ~np.isin(self.verdict, [verdict.value for verdict in not_wrong])
 
     def summary(self) -> Summary:
         """Return the simulation in a few numbers."""
-        repeats, wrong_runs, quantiles = (
-            len(self),
-            int(self.wrong.sum()),
-            (0.05, 0.25, 0.5, 0.75, 0.95),
-        )
-        covered = (self.lower <= self.gap) & (self.gap <= self.upper)
+        repeats = len(self)
+        wrong_runs = int(self.wrong.sum())
+        is_covered = (self.lower <= self.gap) & (self.gap <= self.upper)
         deviation = float(np.std(self.cost, ddof=1)) if repeats > 1 else 0.0
+        verdict_shares = {}
+        for verdict in Verdict:
+            verdict_shares[str(verdict.value)] = float(np.mean(self.verdict == verdict.value))
+        cost_quantiles = {}
+        for quantile in SUMMARY_QUANTILES:
+            cost_quantiles[f"{quantile:g}"] = float(np.quantile(self.cost, quantile))
+        low, high = clopper_pearson(wrong_runs, repeats, 0.025)
         return Summary(
             audit=self.audit,
             question=self.question,
             costs=self.costs,
             repeats=repeats,
             gap=self.gap,
-            verdicts={
-                str(verdict.value): float(np.mean(self.verdict == verdict.value))
-                for verdict in Verdict
-            },
+            verdicts=verdict_shares,
             errors=wrong_runs,
-            error_rate=Interval(
-                *clopper_pearson(wrong_runs, repeats, 0.025), estimate=wrong_runs / repeats
-            ),
-            coverage=float(covered.mean()),
+            error_rate=Interval(low, high, estimate=wrong_runs / repeats),
+            coverage=float(is_covered.mean()),
             mean_cost=float(self.cost.mean()),
             standard_error=deviation / repeats**0.5,
-            cost_quantiles={
-                f"{quantile:g}": float(np.quantile(self.cost, quantile)) for quantile in quantiles
-            },
+            cost_quantiles=cost_quantiles,
             mean_labels=float(self.labels.mean()),
             mean_features=float(self.features.mean()),
         )
@@ -161,7 +160,6 @@ class Summary(JsonValue):
         verdict_shares = ", ".join(
             f"{verdict} {share:.1%}" for verdict, share in self.verdicts.items() if share
         )
-        low, middle, high = (self.cost_quantiles[quantile] for quantile in ("0.05", "0.5", "0.95"))
         error_rate = self.error_rate
         # The adaptive audit has no features: there it counts people whose label was not asked for.
         has_scores = self.audit == "adaptive" and self.mean_features > 0.0
@@ -175,7 +173,9 @@ class Summary(JsonValue):
                 f"95% interval [{error_rate.lower:.2%}, {error_rate.upper:.2%}]",
                 f"  coverage    {self.coverage:.1%} of the intervals held the gap",
                 f"  cost        mean {self.mean_cost:,.6g} ± {self.standard_error:,.3g}, "
-                f"median {middle:,.6g}, 90% between {low:,.6g} and {high:,.6g}",
+                f"median {self.cost_quantiles['0.5']:,.6g}, "
+                f"90% between {self.cost_quantiles['0.05']:,.6g} and "
+                f"{self.cost_quantiles['0.95']:,.6g}",
                 f"  asked       {self.mean_labels:,.6g} labels and "
                 f"{self.mean_features:,.6g} {features_noun} on average",
             ]

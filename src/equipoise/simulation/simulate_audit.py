@@ -83,8 +83,16 @@ def simulate(
     """
     require_n_jobs(n_jobs)
     setting = Setting(
-        *(audit_class(audit), world, question, costs, repeats, seed),
-        *(history_size, delay, people, options),
+        audit=audit_class(audit),
+        world=world,
+        question=question,
+        costs=costs,
+        repeats=repeats,
+        seed=seed,
+        history_size=history_size,
+        delay=delay,
+        people=people,
+        options=options,
     )
     runs = run_setting(setting, n_jobs=n_jobs, progress=progress)
     return Simulation(
@@ -172,7 +180,8 @@ def run_setting(
 
 def _run_once(setting: Setting, repeat: int, seed: SeedSequence) -> tuple[object, ...]:
     rng = default_rng(seed)
-    if (audit := setting.begin_repeat(repeat, rng)) is None:
+    audit = setting.begin_repeat(repeat, rng)
+    if audit is None:
         return UNDECIDED_RUN
     if type(audit) is AdaptiveAudit and setting.at_once:
         run_in_blocks(audit, DeniedPeople.of(audit, setting.world), rng)
