@@ -5,151 +5,48 @@ Pseudonyms travel in bodies, never in addresses, so that no log on the way holds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import MISSING, fields
-from functools import reduce
-from inspect import signature
-from operator import or_
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Path, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from prometheus_client import generate_latest
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
+from pydantic import StringConstraints
 
-from equipoise._json import to_plain_data
-from equipoise.cells import Cells, GroupCells
-from equipoise.errors import InvalidInput
 from equipoise.finding import Finding
-from equipoise.history import History
-from equipoise.ledger import LiveAudit, Reply, Status, inputs
-from equipoise.ledger.commands import COMMANDS, person_of, printable, read_command
-from equipoise.ledger.store import AuditRow
+from equipoise.ledger import LiveAudit, Status
+from equipoise.ledger.commands import person_of, printable, read_command
 from equipoise.ledger.verify import PersonRecord, PersonState
 from equipoise.planning import Plan
-from equipoise.question import Costs, Question
 from equipoise.report import Report, to_html
 from equipoise.report.content import plan_similar_audit
 from equipoise.service.access import Auditor, Reader, decoded
+from equipoise.service.audits import new_seed, require_name_in_scope
 from equipoise.service.checkpoints import VERIFICATIONS, Mark
 from equipoise.service.context import AuditContext, Auditing, Commanding, Reading
 from equipoise.service.problems import MEDIA as PROBLEM
 from equipoise.service.problems import TYPES, HttpProblem
+from equipoise.service.wire import (
+    AnyCommand,
+    AuditRow,
+    EventsPage,
+    NewAudit,
+    PeoplePage,
+    ProblemModel,
+    Results,
+    audit_json,
+    person_json,
+    reply_json,
+)
 
-# -- what is taken and given ----------------------------------------------------------------------
-
+MAX_COMMANDS = 1000  # of one request
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-BATCH = 1000
-SETTINGS = ("audit", "options", "budget", "max_in_flight", "max_in_flight_groups", "lottery",
-            "overdue_after", "stream", "currency", "decimals", "approvals")  # fmt: skip
-"""What may be said of a new audit over HTTP; the rest of ``LiveAudit.create`` is the server's."""
-SECRET = ("salt", "seed", "who", "place")  # columns that nobody is shown
-
-
-class Model(BaseModel):
-    """What is not named here, or of another type, is refused: not ignored, not converted."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-def _by(make: Callable[[Any], Any]) -> BeforeValidator:
-    """Return what builds a value from JSON by its own rules, and refuses what it cannot."""
-
-    def built(given: Any) -> Any:
-        try:
-            return make(given)
-        except (TypeError, AttributeError, ArithmeticError):
-            raise InvalidInput(f"cannot be read: {given!a}"[:200]) from None
-
-    return BeforeValidator(built)
-
-
-def cells_from(given: Any) -> Cells:
-    """Return the counts of 2 to 200 groups, as JSON holds them."""
-    cells = Cells.from_dict(given)
-    if not 2 <= len(cells) <= 200:
-        raise InvalidInput(f"there must be 2 to 200 groups; got {len(cells)}")
-    if cells.total > inputs.LIMIT:
-        raise InvalidInput(f"counts must add up to at most 2**53; got {cells.total:g}")
-    return cells
-
-
-def _model_of(kind: type, without: Sequence[str] = (), **own: Any) -> Any:
-    """Return the shape of a record; what its values may be is the ledger's rule."""
-    hints = get_type_hints(kind)
-    for field in fields(kind):
-        made = field.default_factory
-        default = field.default if made is MISSING else made()
-        if field.name not in (*own, *without):
-            own[field.name] = (hints[field.name], ... if default is MISSING else default)
-    return create_model(kind.__name__, __base__=Model, __doc__=kind.__doc__, **own)
-
-
-_SHAPES = [_model_of(kind, command=(Literal[tag], ...)) for tag, kind in COMMANDS.items()]
-AnyCommand: Any = Annotated[reduce(or_, _SHAPES), Field(discriminator="command")]
 Commands: Any = Annotated[
-    list[AnyCommand], Body(embed=True, min_length=1, max_length=BATCH, description="In this order.")
+    list[AnyCommand],
+    Body(embed=True, min_length=1, max_length=MAX_COMMANDS, description="In this order."),
 ]
-Pseudonyms = Annotated[list[Name], Body(embed=True, min_length=1, max_length=BATCH)]
-
-
-class ProblemModel(BaseModel):
-    """RFC 9457."""
-
-    type: str
-    title: str
-    status: int
-    detail: str | None = None
-
-
-class Refusal(Model):
-    """A command that was not carried out."""
-
-    person: str
-    problem: ProblemModel
-
-
-class Results(Model):
-    """A result for each command, in their order; writers learn what is wanted and no more."""
-
-    results: list[Reply | Refusal]
-
-
-def shown(row: Any) -> dict[str, Any]:
-    """Return a stored row without what is secret."""
-    return {f.name: getattr(row, f.name) for f in fields(row) if f.name not in SECRET}
-
-
-PersonModel: Any = _model_of(PersonRecord, SECRET)
-AuditModel: Any = _model_of(AuditRow, SECRET)
-
-
-class PeoplePage(Model):
-    """People in order of arrival; ``next`` is what to pass as ``after``, null at the end."""
-
-    people: list[PersonModel]
-    next: int | None = None
-
-
-class EventsPage(Model):
-    """Events in order; ``next`` is what to pass as ``after``, ``head`` the number of the last."""
-
-    events: list[dict[str, Any]]
-    next: int
-    head: int
-
-
-_TAKEN, _HINTS = signature(LiveAudit.create).parameters, get_type_hints(LiveAudit.create)
-_FIELDS: dict[str, Any] = {
-    **{name: (_HINTS[name], _TAKEN[name].default) for name in SETTINGS},
-    "past": (Annotated[Mapping[str, GroupCells], _by(cells_from)], ...),
-    "question": (Annotated[Question, _by(Question.from_dict)], Question()),
-    "costs": (Annotated[Costs, _by(Costs.from_dict)], Costs()),
-    "__doc__": "An audit that begins; see ``LiveAudit.create``.",
-}
-NewAudit: Any = create_model("NewAudit", __base__=Model, **_FIELDS)
-
+Pseudonyms = Annotated[list[Name], Body(embed=True, min_length=1, max_length=MAX_COMMANDS)]
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
     code: {"description": title, "model": ProblemModel, "content": {PROBLEM: {}}}
@@ -180,18 +77,22 @@ def commands(context: Commanding, commands: Commands) -> JSONResponse:
     What is answered is on disk. Commands may be repeated: what was carried out before is answered
     as it was, with ``repeated`` true.
     """
-    given = [read_command(vars(one)) for one in commands]
-    return JSONResponse({"results": [
-        {"person": printable(person_of(command)), "problem": one.to_dict()}
-        if isinstance(one, HttpProblem) else vars(one)
-        for command, one in zip(given, context.results(given), strict=True)
-    ]})  # fmt: skip
+    read_commands = [read_command(command.model_dump()) for command in commands]
+    results = []
+    for command, result in zip(read_commands, context.results(read_commands), strict=True):
+        if isinstance(result, HttpProblem):
+            person = printable(person_of(command))
+            results.append({"person": person, "problem": result.to_dict()})
+        else:
+            results.append(reply_json(result))
+    return JSONResponse({"results": results})
 
 
 @router.post("/{audit}/overdue", response_model=Results)
 def mark_overdue(context: Auditing, days: Days = None) -> JSONResponse:
     """Mark the requests that are older than so many days (the audit's own number if null)."""
-    return JSONResponse({"results": [vars(one) for one in context.writer.overdue(days=days)]})
+    replies = context.writer.overdue(days=days)
+    return JSONResponse({"results": [reply_json(reply) for reply in replies]})
 
 
 @router.get("/{audit}/people", response_model=PeoplePage)
@@ -205,37 +106,39 @@ def people(
     limit: AtMost = 100,
 ) -> JSONResponse:
     """Return people in order of arrival, a page at a time."""
-    rows, more = page_of(context.reader, state or (), conflicted, after, limit)
-    return JSONResponse({"people": [shown(row) for row in rows], "next": more})
+    records, next_after = people_page(context.reader, state or (), conflicted, after, limit)
+    people_json = [person_json(record) for record in records]
+    return JSONResponse({"people": people_json, "next": next_after})
 
 
 @router.post("/{audit}/people", response_model=PeoplePage)
 def find_people(context: Reading, people: Pseudonyms) -> JSONResponse:
     """Return those of the named people whom the audit was asked about."""
-    found = [context.reader.person(person) for person in people]
-    return JSONResponse({"people": [shown(row) for row in found if row], "next": None})
+    records = [context.reader.person(pseudonym) for pseudonym in people]
+    people_json = [person_json(record) for record in records if record is not None]
+    return JSONResponse({"people": people_json, "next": None})
 
 
 @router.get("/{audit}/events", response_model=EventsPage)
 def events(context: Reading, after: After = 0, limit: AtMost = 100) -> JSONResponse:
     """Return what happened, a page at a time."""
     head = context.reader.checkpoint().seq
-    found = list(context.reader.events(after=after, limit=limit))
-    return JSONResponse({"events": found, "next": after + len(found), "head": head})
+    page = list(context.reader.events(after=after, limit=limit))
+    return JSONResponse({"events": page, "next": after + len(page), "head": head})
 
 
 # -- audits ---------------------------------------------------------------------------------------
 
 
-@router.get("", response_model=dict[str, list[AuditModel]])
+@router.get("", response_model=dict[str, list[AuditRow]])
 def audits(caller: Reader, request: Request) -> JSONResponse:
     """Return the audits that the token opens."""
     rows = request.app.state.audits.ledger.audits()
-    seen = [shown(row) for row in rows if caller.may_see(row.name, row.uid)]
-    return JSONResponse({"audits": seen})
+    in_scope = [audit_json(row) for row in rows if caller.may_see(row.name, row.uid)]
+    return JSONResponse({"audits": in_scope})
 
 
-@router.put("/{audit}", response_model=AuditModel)
+@router.put("/{audit}", response_model=AuditRow)
 def create(
     caller: Auditor,
     request: Request,
@@ -243,16 +146,18 @@ def create(
     body: NewAudit,
 ) -> JSONResponse:
     """Begin an audit; the same request again finds it begun."""
-    given = dict(body)
-    given["history"] = History.from_cells(Cells(given.pop("past")))
-    made = request.app.state.audits.create(decoded(audit), given, caller)
-    return JSONResponse(shown(made))
+    name = require_name_in_scope(decoded(audit), caller)
+    seed = new_seed()
+    settings = body.to_settings(name, seed)
+    row = request.app.state.audits.begin(settings, seed, caller)
+    return JSONResponse(audit_json(row))
 
 
-@router.get("/{audit}", response_model=AuditModel)
+@router.get("/{audit}", response_model=AuditRow)
 def audit(context: Reading) -> JSONResponse:
     """Return one audit as the list shows it."""
-    return JSONResponse(shown(context.audits.ledger.audit(context.audit.uid)))
+    row = context.audits.ledger.audit(context.audit.uid)
+    return JSONResponse(audit_json(row))
 
 
 @router.get("/{audit}/status", response_model=Status)
@@ -264,8 +169,10 @@ def status(context: Reading) -> JSONResponse:
 @router.get("/{audit}/finding", response_model=dict[str, Finding | None])
 def finding(context: Reading) -> JSONResponse:
     """Return the verdict, and what is established by now."""
-    final, so_far = context.reader.finding, context.reader.so_far()
-    return JSONResponse({"finding": to_plain_data(final), "so_far": so_far.to_dict()})
+    verdict = context.reader.finding
+    so_far = context.reader.so_far()
+    final = None if verdict is None else verdict.to_dict()
+    return JSONResponse({"finding": final, "so_far": so_far.to_dict()})
 
 
 @router.get("/{audit}/plan", response_model=Plan)
@@ -313,9 +220,8 @@ def export(context: Reading) -> Response:
 @router.get("/{audit}/checkpoints", response_model=dict[str, list[Mark]])
 def checkpoints(context: Reading) -> JSONResponse:
     """Return the ends of the chain that were handed out, the latest first."""
-    return JSONResponse(
-        {"marks": to_plain_data(context.checkpoints.marks(context.audit.uid, "checkpoint"))}
-    )
+    marks = context.checkpoints.marks(context.audit.uid, "checkpoint")
+    return JSONResponse({"marks": [mark.to_dict() for mark in marks]})
 
 
 @router.post("/{audit}/checkpoints", response_model=Mark)
@@ -336,9 +242,9 @@ def verify(context: Auditing) -> JSONResponse:
 @router.get("/{audit}/verifications/{number}", response_model=Mark)
 def verification(context: Reading, number: str) -> JSONResponse:
     """Say how a verification goes, or went."""
-    for found in context.checkpoints.marks(context.audit.uid, *VERIFICATIONS):
-        if found.id == number:
-            return JSONResponse(found.to_dict())
+    for mark in context.checkpoints.marks(context.audit.uid, *VERIFICATIONS):
+        if mark.id == number:
+            return JSONResponse(mark.to_dict())
     raise HttpProblem("not-found")
 
 
@@ -385,9 +291,10 @@ def metrics(caller: Reader, request: Request) -> Response:
 # -- helpers --------------------------------------------------------------------------------------
 
 
-def page_of(
+def people_page(
     live: LiveAudit, states: Sequence[str], conflicted: bool, after: int, limit: int
 ) -> tuple[Sequence[PersonRecord], int | None]:
-    """Return a page, and where the next one begins."""
-    rows = live.people(states=states, conflicted=conflicted, after=after, limit=limit)
-    return rows, rows[-1].number if len(rows) == limit else None
+    """Return a page of people, and the number after which the next page begins (None: no more)."""
+    records = live.people(states=states, conflicted=conflicted, after=after, limit=limit)
+    has_more = len(records) == limit
+    return records, records[-1].number if has_more else None

@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from anyio import to_thread
 from fastapi import FastAPI, Request
@@ -30,6 +31,7 @@ from equipoise.service.problems import as_problem, to_response
 from equipoise.service.settings import ServiceSettings
 from equipoise.service.tokens import TokenStore
 from equipoise.service.uploads import Uploads
+from equipoise.service.wire import with_schema_names
 
 THREADS = 64  # requests that are worked on at once
 STATIC = (("equipoise.service", "static"), ("equipoise.report", "templates"))  # scripts and styles
@@ -57,7 +59,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         store.close()
         checkpoints.close()
 
-    app = FastAPI(
+    app = Service(
         title="Equipoise",
         version=__version__,
         summary="Live fairness audits: ask, tell, and prove it.",
@@ -81,6 +83,16 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         app.include_router(router)
     app.mount("/static", StaticFiles(packages=[*STATIC]))
     return app
+
+
+class Service(FastAPI):
+    """A FastAPI application whose description keeps the API's names when classes are renamed."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the OpenAPI description."""
+        if self.openapi_schema is None:
+            self.openapi_schema = with_schema_names(super().openapi())
+        return self.openapi_schema
 
 
 async def _refuse(request: Request, error: Exception) -> Response:

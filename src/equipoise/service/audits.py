@@ -6,8 +6,9 @@ the ledger sees to. Reads go through the other, so that a page never holds up an
 
 from __future__ import annotations
 
+import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +16,7 @@ from urllib.parse import quote
 from equipoise._json import to_plain_data
 from equipoise.errors import InvalidInput
 from equipoise.ledger import LiveAudit, inputs
+from equipoise.ledger.settings import Settings
 from equipoise.ledger.store import AuditRow, Store
 from equipoise.service.access import Caller
 from equipoise.service.problems import HttpProblem
@@ -62,22 +64,25 @@ class OpenAudits:
                 self._audits.pop(0).close()
             return self._audits[-1]
 
-    def create(self, name: str, given: Mapping[str, Any], caller: Caller) -> AuditRow:
-        """Begin an audit in the caller's scope, or find it begun with the same settings."""
-        name = inputs.name("name", name)
-        if not caller.may_see(name, name):
-            raise HttpProblem("forbidden")
+    def begin(self, settings: Settings, seed: str, caller: Caller) -> AuditRow:
+        """Begin an audit, or find the one that was begun with the same settings.
+
+        Raises
+        ------
+        HttpProblem
+            ``audit-exists``, if an audit of this name has other settings.
+        InvalidInput
+            If the name is the id of another audit.
+        """
         try:
-            live = LiveAudit.create(self.settings.ledger, name, **given, actor=caller.name)
-        except InvalidInput as refused:
-            # made where nobody sees it, to compare; refused again where it is wrong in itself
-            wanted = _comparable(LiveAudit.create("sqlite://", name, **given))
-            stored = _comparable(self.open(name).reader)
-            if stored["name"] != wanted["name"]:
+            live = LiveAudit.begin(self.settings.ledger, settings, seed=seed, actor=caller.name)
+        except InvalidInput as refused:  # the name is taken
+            stored = self.open(settings.name).reader.settings
+            if stored.name != settings.name:
                 raise refused from None
-            if stored != wanted:
+            if _comparable(stored) != _comparable(settings):
                 raise HttpProblem("audit-exists") from None
-            return self.ledger.audit(name)
+            return self.ledger.audit(settings.name)
         live.close_ledger()
         return live.row
 
@@ -105,7 +110,22 @@ class OpenAudits:
         self.ledger.close()
 
 
-def _comparable(live: LiveAudit) -> dict[str, Any]:
-    """Return what an audit was created with, except what differs each time."""
-    data = to_plain_data(live.settings.to_data())
-    return {name: v for name, v in data.items() if name not in ("seed_hash", "software")}
+def new_seed() -> str:
+    """Return a secret seed for a new audit."""
+    return secrets.token_hex(32)
+
+
+def require_name_in_scope(name: str, caller: Caller) -> str:
+    """Return the name of an audit that the caller may begin, in stored form."""
+    stored_name = inputs.name("name", name)
+    if not caller.may_see(stored_name, stored_name):
+        raise HttpProblem("forbidden")
+    return stored_name
+
+
+def _comparable(settings: Settings) -> dict[str, Any]:
+    """Return settings as JSON holds them, without what differs at every request."""
+    data: dict[str, Any] = to_plain_data(settings.to_data())
+    del data["seed_hash"]
+    del data["software"]
+    return data

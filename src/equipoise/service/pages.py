@@ -22,7 +22,7 @@ from equipoise.protocol import Want
 from equipoise.report.event_log import log_rows
 from equipoise.service.access import COOKIE, Reader, count_failure, new_session
 from equipoise.service.amounts import budget_of
-from equipoise.service.api import After, as_file, export, page_of, report
+from equipoise.service.api import After, as_file, export, people_page, report
 from equipoise.service.checkpoints import VERIFICATIONS
 from equipoise.service.context import AuditContext, Auditing, Reading
 from equipoise.service.forms import Form, Sent, page, read_form
@@ -122,7 +122,7 @@ def people(
 ) -> HTMLResponse:
     """List people by state, a page at a time."""
     states = () if state is None else (state,)
-    rows, more = page_of(context.reader, states, conflicted, after, PER_PAGE)
+    rows, more = people_page(context.reader, states, conflicted, after, PER_PAGE)
     said = {"people": rows, "more": more, "state": state, "conflicted": conflicted}
     return _page(context, "people.html", **NOBODY | said)
 

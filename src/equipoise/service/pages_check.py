@@ -25,17 +25,18 @@ from equipoise.history import History
 from equipoise.history.coding import Coding
 from equipoise.history.problems import UnreadTable
 from equipoise.ledger import inputs
+from equipoise.ledger.settings import Settings, new_settings
 from equipoise.metrics import METRICS
 from equipoise.planning import plan
 from equipoise.planning.scenarios import USUAL_RATIO, denied_rates_by_ratio
 from equipoise.question import Costs, Question
 from equipoise.service.access import Auditor, Caller, Reader
 from equipoise.service.amounts import budget_of, minor_units
-from equipoise.service.api import cells_from
-from equipoise.service.audits import OpenAudits
+from equipoise.service.audits import OpenAudits, new_seed, require_name_in_scope
 from equipoise.service.forms import Form, Sent, page
 from equipoise.service.problems import HttpProblem
 from equipoise.service.uploads import Uploads
+from equipoise.service.wire import read_cells
 from equipoise.worlds.data import fico_lender
 
 router = APIRouter(include_in_schema=False)
@@ -115,8 +116,10 @@ def create(caller: Auditor, request: Request, form: Sent) -> Response:
     except EquipoiseError as error:
         return _refused(caller, error)
     try:
-        given = _new_audit(form, shown["past"], shown["question"])
-        row = audits.create(form.word("name"), given, caller)
+        name = require_name_in_scope(form.word("name"), caller)
+        seed = new_seed()
+        settings = _settings_of(form, name, seed, shown["past"], shown["question"])
+        row = audits.begin(settings, seed, caller)
     except (EquipoiseError, HttpProblem) as error:
         return _refused(caller, error, **shown)
     return RedirectResponse(f"/audits/{quote(row.name, safe='')}", 303)
@@ -170,7 +173,7 @@ def _sent_along(form: Form) -> Told:
 def _history(cells: Any, notes: Sequence[str], coding: str | None) -> History:
     """Return past decisions from counts, notes and the JSON of a coding, as a page holds them."""
     said = tuple(map(_for_the_form, notes[:NOTES]))
-    past = replace(History.from_cells(cells_from(cells)), notes=said)
+    past = replace(History.from_cells(read_cells(cells)), notes=said)
     if not coding:
         return past
     read = CODING.validate_json(coding, strict=True)
@@ -247,16 +250,21 @@ def _answers(form: Form, past: History, source: str, audits: OpenAudits) -> dict
     }
 
 
-def _new_audit(form: Form, past: History, question: Question) -> dict[str, Any]:
-    """Return what ``LiveAudit.create`` takes."""
+def _settings_of(form: Form, name: str, seed: str, past: History, question: Question) -> Settings:
+    """Return the settings of the audit that the form asks for, or refuse them."""
     decimals = 2 if form.word("cents") else 0
-    feature, label = (minor_units(n, form.word(n) or "0", decimals) for n in ("feature", "label"))
-    return {
-        "history": past,
-        "question": question,
-        "costs": Costs(feature, label),
-        "budget": budget_of(form, decimals),
-        "currency": form.word("currency"),
-        "decimals": decimals,
-        "approvals": ["budget", "concluded", "corrected"] if form.word("second") else [],
-    }
+    costs = Costs(
+        feature=minor_units("feature", form.word("feature") or "0", decimals),
+        label=minor_units("label", form.word("label") or "0", decimals),
+    )
+    return new_settings(
+        name,
+        past,
+        question,
+        costs,
+        seed=seed,
+        budget=budget_of(form, decimals),
+        currency=form.word("currency"),
+        decimals=decimals,
+        approvals=["budget", "concluded", "corrected"] if form.word("second") else [],
+    )
