@@ -39,7 +39,7 @@ class SamplingRule:
 def ends_of(m: float, pi: float, *, asked: bool) -> Ends:
     """Return Z for the outcomes 0 and 1."""
     one = ScoreRecords(*(np.array([x]) for x in (0.0, 1.0, m, pi)), np.array([asked]))
-    low, high = one.ends()[0].tolist()
+    low, high = one.observation_ends()[0].tolist()
     return low, high
 
 

@@ -1,20 +1,29 @@
-"""The adaptive audit: weigh every label when it comes, stop when a wrong answer is refuted."""
+"""The adaptive audit: weigh every label when it comes, stop when a wrong answer is refuted.
+
+Both answers, FAIR and UNFAIR, are treated alike. :class:`~equipoise.audits.design.AuditDesign` says
+which populations would make each of them wrong, :class:`~equipoise.evidence.evidence.Evidence`
+collects bets against these populations, and the audit here keeps the two in step with the people
+who arrive: it asks for labels where the evidence plans them, records answers, and ends when one of
+the two wrong answers is refuted.
+"""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from equipoise._arrays import Array, Ints
+from equipoise._arrays import Array, Flags, Ints
 from equipoise.audits.base import Audit, CorrectionCounts, RandomAcceptCounts, Step
 from equipoise.audits.design import AuditDesign
+from equipoise.audits.replay import Replayer
 from equipoise.audits.scores import Assist, ScoreRecords, ScoreSampler
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
-from equipoise.evidence.evidence import PENDING, UNKNOWN, Evidence
+from equipoise.evidence.evidence import UNKNOWN, Evidence
 from equipoise.evidence.observation import LABEL, BetScale
 from equipoise.finding import Finding
 from equipoise.free_check import CheckInputs, free_verdict
@@ -22,7 +31,9 @@ from equipoise.history.past import Past
 from equipoise.protocol import ScoreRecord, Ticket, Want
 from equipoise.question import Costs, Question, Verdict
 
-RECHECK_GROWTH = 1.2  # labels grow by this factor between two checks whether they can decide at all
+FIRST_RECHECK = 20  # labels before the first check whether any number of them can decide
+RECHECK_GROWTH = 1.2  # labels grow by this factor from one such check to the next
+NO_LABELS_LEFT = 1e-9  # in place of 0 labels, so that a block has one person at least
 
 
 class AdaptiveAudit(Audit):
@@ -68,43 +79,56 @@ class AdaptiveAudit(Audit):
         self.groups = self._design.groups
         """The groups in the order that the evidence knows them by: that of their past counts."""
         self._group_positions = {group: i for i, group in enumerate(self.groups)}
-        self._request_numbers: dict[
-            int, int
-        ] = {}  # the evidence's number of each request, by ticket
+        # The evidence numbers its requests itself: its number by the number of the ticket.
+        self._request_numbers: dict[int, int] = {}
+        self._prices = self._design.prices(costs)
         self.assist = assist
-        self._samplers: list[ScoreSampler] = []  # of each group, with assist
-        prices = self._design.prices(costs)
+        self._samplers: list[ScoreSampler] = []  # one per group, empty without assist
         if assist is not None:
-            require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
-            assist.require_label_cost(float(prices[1].max()))
-            self._samplers = [ScoreSampler(assist, feature) for feature in prices[0].tolist()]
-            self._seed = secrets.randbits(128) if assist.seed is None else assist.seed
+            self._begin_sampling(assist)
         self._random_accepts = self._design.random_accept_counts
-        self._late = False  # whether answers came since the finding was made
+        self._has_late_answers = False  # whether answers came after the audit ended
         self.evidence: Evidence | None = None
         """What the labels so far have refuted; None where no label is needed."""
         # With an exact past labels decide in the end, unless outcomes of the approved are unknown.
-        self._next_recheck = np.inf if history.exact and not self.cells.unknown else 20.0
-        free = free_verdict(CheckInputs(history), question, self._design.budget)
+        always_decidable = history.exact and not self.cells.unknown
+        self._next_recheck = np.inf if always_decidable else float(FIRST_RECHECK)
+        self._finding = self._finding_without_labels()
+        if self._finding is None:
+            self._begin_evidence()
+
+    def _begin_sampling(self, assist: Assist) -> None:
+        require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
+        request_prices, label_prices = self._prices
+        assist.require_label_cost(float(label_prices.max()))
+        self._samplers = [ScoreSampler(assist, price) for price in request_prices.tolist()]
+        self._seed = secrets.randbits(128) if assist.seed is None else assist.seed
+
+    def _begin_evidence(self) -> None:
+        self.evidence = Evidence(
+            self._design.wrong_answers(),
+            self._prices,
+            self._design.reachable,
+            self._fit_sampling_rules if self._samplers else None,
+        )
+        self.evidence.set_random_accepts(self._design.label_counts(self._random_accepts))
+        self._examine_evidence()
+
+    def _finding_without_labels(self) -> Finding | None:
+        """Return the answer if the past data decide, or if no label could; else None."""
+        free = free_verdict(CheckInputs(self.history), self.question, self._design.budget)
         if free is not Verdict.INCONCLUSIVE:
-            self._finding = self._make_finding(
+            return self._make_finding(
                 free, "the past data alone decide, whatever the denied would have done"
             )
-        elif not self._design.reachable.any():
-            self._finding = self._make_finding(
-                Verdict.INCONCLUSIVE,
-                f"{question.metric.replace('_', ' ')} does not depend on what the denied would "
-                "have done, and the past data are too few to decide",
-                missing=("more past rows",),
-            )
-        else:
-            wrong, rescale_bets = (
-                self._design.wrong_answers(),
-                self._fit_sampling_rules if self._samplers else None,
-            )
-            self.evidence = Evidence(wrong, prices, self._design.reachable, rescale_bets)
-            self.evidence.set_random_accepts(self._design.label_counts(self._random_accepts))
-            self._examine_evidence()
+        if self._design.reachable.any():
+            return None
+        return self._make_finding(
+            Verdict.INCONCLUSIVE,
+            f"{self.question.metric.replace('_', ' ')} does not depend on what the denied would "
+            "have done, and the past data are too few to decide",
+            missing=("more past rows",),
+        )
 
     @property
     def finding(self) -> Finding | None:
@@ -114,13 +138,26 @@ class AdaptiveAudit(Audit):
         follow outcomes that come after the answer. After INCONCLUSIVE, which is no verdict, they
         may bring one.
         """
-        found, late, self._late = self._finding, self._late, False
-        if late and found is not None:
-            verdict = self._require_evidence().verdict
-            self._finding = (
-                self._report_verdict(verdict) if verdict else self._conclude(found.reason)
-            )
-        return self._finding
+        if self._finding is None or not self._has_late_answers:
+            return self._finding
+        return self._finding_with_late_answers
+
+    @cached_property
+    def _finding_with_late_answers(self) -> Finding:
+        """The finding by all answers so far.
+
+        Each late answer makes it out of date (:meth:`_note_late_answer`), and it is computed again
+        only when it is read: many answers may come before anybody reads it.
+        """
+        assert self._finding is not None
+        verdict = self._require_evidence().verdict
+        if verdict is None:
+            return self._conclude(self._finding.reason)
+        return self._report_verdict(verdict)
+
+    def _note_late_answer(self) -> None:
+        self._has_late_answers = True
+        vars(self).pop("_finding_with_late_answers", None)  # where cached_property keeps it
 
     def correct(self, ticket: Ticket, outcome: object) -> None:
         """Replace an outcome that was told, or bring one after the request was withdrawn.
@@ -133,30 +170,9 @@ class AdaptiveAudit(Audit):
     def replay(self, log: Sequence[Step], stops: Collection[int] = ()) -> Iterator[int]:
         """Take in a log; yield how many steps are taken in, after each number of ``stops``.
 
-        The audit that wrote the log went on to its last request, so no answer before that decided.
-        Up to there the evidence is weighed only where a plan or a check is due; after it answer by
-        answer where those up to the next such place decide together.
+        :class:`~equipoise.audits.replay.Replayer` looks at the evidence as seldom as it can.
         """
-        asked = [at for at, step in enumerate(log, start=1) if step.kind == "asked"]
-        last = max((at for at in asked if log[at - 1].ticket.want is not Want.NOTHING), default=0)
-        run, left = list[Step](), self._labels_until_due()  # steps to take in together
-        for at, step in enumerate(log, start=1):
-            alone = step.kind == "corrected" or step.ticket.want is Want.NOTHING
-            if alone and run:
-                self._apply_run(run, look=at > last)
-                run = []
-            if alone and step.kind == "asked":
-                self._choose_affordable_want(
-                    step.ticket.group, step.ticket.decision
-                )  # it may end the audit
-            run.append(step)
-            left -= step.kind == "told"
-            due = left <= 0.0 and step.kind != "asked"
-            if alone or due or at in (last, len(log)) or at in stops or self._samplers:
-                self._apply_run(run, look=at > last)
-                run, left = [], self._labels_until_due()
-            if at in stops:
-                yield at
+        return Replayer(self, log).replay(stops)
 
     def set_random_accepts(
         self,
@@ -186,37 +202,29 @@ class AdaptiveAudit(Audit):
         InvalidInput
             If somebody is missing who was in the last file.
         """
-        fewer_by = corrected or {}
-        for name, given in (("random_accepts", random_accepts), ("corrected", fewer_by)):
-            require_kind(name, given, Mapping, "a mapping of groups to counts")
-            for group in given:
-                if group not in self.cells:
-                    raise UnknownName(f"group in {name!r}", group, self.cells.groups)
-        now = {}
-        for group, (good, bad, unknown) in self._random_accepts.items():
-            own, changed = random_accepts.get(group, (0, 0, 0)), fewer_by.get(group, 0)
-            three = isinstance(own, Sequence) and len(own) == 3
-            if not three or any(type(n) is not int or not 0 <= n < 2**53 for n in (*own, changed)):
-                raise InvalidInput(
-                    f"'random_accepts' of {group!r} must be three counts (good, bad, unknown), and "
-                    f"'corrected' one, below 2**53; got {own!r} and {changed!r}"
-                )
-            fewer = max(good - own[0], bad - own[1])
-            if fewer > changed or sum(own) < good + bad + unknown:
-                raise InvalidInput(
-                    f"'random_accepts' of {group!r} must list everybody of the last file "
-                    f"({good:g} good, {bad:g} bad, {unknown:g} unknown); got {own[0]}, {own[1]}, "
-                    f"{own[2]}: give every group's (--of), keep people who left as unknown and "
-                    "declare changes in 'corrected'"
-                )
-            now[group] = list(own)
+        corrections = corrected or {}
+        self._require_known_groups("random_accepts", random_accepts)
+        self._require_known_groups("corrected", corrections)
+        new_counts = {}
+        for group, last_counts in self._random_accepts.items():
+            counts = random_accepts.get(group, (0, 0, 0))
+            n_corrected = corrections.get(group, 0)
+            _require_counts(group, counts, n_corrected)
+            _require_everybody_listed(group, counts, last_counts, n_corrected)
+            new_counts[group] = list(counts)
         if not dry_run:
-            self._random_accepts = now
+            self._random_accepts = new_counts
             if self.evidence is not None:
-                self.evidence.set_random_accepts(self._design.label_counts(now))
-                self._finding = None
+                self.evidence.set_random_accepts(self._design.label_counts(new_counts))
+                self._reopen()
                 self._examine_evidence()
-        return now
+        return new_counts
+
+    def _require_known_groups(self, name: str, by_group: Mapping[str, object]) -> None:
+        require_kind(name, by_group, Mapping, "a mapping of groups to counts")
+        for group in by_group:
+            if group not in self.cells:
+                raise UnknownName(f"group in {name!r}", group, self.cells.groups)
 
     # -- many labels at once --------------------------------------------------------------------
 
@@ -233,7 +241,7 @@ class AdaptiveAudit(Audit):
         arrivals
             How often a denied person of each group comes, in the order of :attr:`groups`.
         most
-            At most so many people; None without a limit.
+            The largest number of people; None for no limit.
         """
         if self._finding is not None or self._open_tickets or self.budget is not None:
             raise ProtocolError(
@@ -242,8 +250,8 @@ class AdaptiveAudit(Audit):
             )
         evidence = self._require_evidence()
         # Even if the check is due, it is made only after a label, so somebody must be labelled.
-        until_recheck = max(np.ceil(self._next_recheck - evidence.told.sum()), 1e-9)
-        count = min(evidence.labels_until_plan, until_recheck)
+        until_recheck = np.ceil(self._next_recheck - evidence.told.sum())
+        count = min(evidence.labels_until_plan, max(until_recheck, NO_LABELS_LEFT))
         return evidence.choose(arrivals, count if most is None else min(count, most), rng)
 
     def count_block(
@@ -256,193 +264,225 @@ class AdaptiveAudit(Audit):
     ) -> int:
         """Count the outcomes of chosen people; return how many were needed for the finding.
 
-        With ``assist`` everybody's score, price and draw are needed as well, NaN for none; outcomes
-        of people who turn out not to be asked are not read.
+        All arrays have one entry per person. With ``assist`` everybody's score, price and draw are
+        needed as well, NaN for none; outcomes of people who turn out not to be asked are not read.
         """
-        evidence, count = self._require_evidence(), len(groups)
-        asked, extra, ends = np.ones(count, dtype=bool), np.zeros(count), None
+        is_asked = np.ones(len(groups), dtype=bool)
+        extra_prices = np.zeros(len(groups))
+        observation_ends = None
         if self.assist is not None:
             if scores is None or prices is None or draws is None:
                 raise InvalidInput("an audit with 'assist' needs 'scores', 'prices' and 'draws'")
-            if not np.isnan(prices).all():
-                self.assist.require_price(float(np.nanmin(prices)))
-                self.assist.require_price(float(np.nanmax(prices)))
-            labels = self._design.prices(self.costs)[1][groups]
-            prices, ends = np.where(np.isnan(prices), labels, prices), np.zeros((count, 2))
-            numbers, extra = evidence.requests + np.arange(count), prices - labels
-            for index, sampler in enumerate(self._samplers):
-                own = groups == index
-                records = sampler.sample(scores[own], prices[own], draws[own])
-                asked[own], ends[own] = records.asked, records.ends()
-                sampler.remember(records)
-                sampler.learn(numbers[own], records, outcomes[own])
-            outcomes = np.where(asked, outcomes, 0)
-        taken = evidence.record_block(groups, outcomes, ends)
-        groups, outcomes, asked = groups[:taken], outcomes[:taken], asked[:taken]
-        for group, spending in self.spending.items():
-            mine = groups == self._group_positions[group]
-            failed = mine & asked & (outcomes == 0)
-            spending.labels += int((mine & asked).sum())
-            spending.features += int((mine & ~asked).sum())
-            spending.failures += int(failed.sum())
-            spending.adjustment += float(extra[:taken][failed].sum())
-        if taken and asked[-1]:
+            label_prices = self._prices[1][groups]
+            prices = self._own_prices(self.assist, prices, label_prices)
+            extra_prices = prices - label_prices
+            is_asked, observation_ends = self._sample_block(groups, outcomes, scores, prices, draws)
+            outcomes = np.where(is_asked, outcomes, 0)
+        n_needed = self._require_evidence().record_block(groups, outcomes, observation_ends)
+        needed = slice(n_needed)
+        self._spend_on_block(
+            groups[needed], outcomes[needed], is_asked[needed], extra_prices[needed]
+        )
+        if n_needed and is_asked[n_needed - 1]:
             self._examine_evidence()
-        return taken
+        return n_needed
+
+    @staticmethod
+    def _own_prices(assist: Assist, prices: Array, label_prices: Array) -> Array:
+        """Return everybody's price: the label price for people without one (NaN)."""
+        if not np.isnan(prices).all():
+            assist.require_price(float(np.nanmin(prices)))
+            assist.require_price(float(np.nanmax(prices)))
+        return np.where(np.isnan(prices), label_prices, prices)
+
+    def _sample_block(
+        self, groups: Ints, outcomes: Ints, scores: Array, prices: Array, draws: Array
+    ) -> tuple[Flags, Array]:
+        """Return who is asked for the label, and observations for outcomes 0 and 1, shape (n, 2).
+
+        The samplers learn from the people as if they had come one by one.
+        """
+        is_asked = np.ones(len(groups), dtype=bool)
+        observation_ends = np.zeros((len(groups), 2))
+        numbers = self._require_evidence().requests + np.arange(len(groups))
+        for position, sampler in enumerate(self._samplers):
+            in_group = groups == position
+            records = sampler.sample(scores[in_group], prices[in_group], draws[in_group])
+            is_asked[in_group] = records.asked
+            observation_ends[in_group] = records.observation_ends()
+            sampler.remember(records)
+            sampler.learn(numbers[in_group], records, outcomes[in_group])
+        return is_asked, observation_ends
+
+    def _spend_on_block(
+        self, groups: Ints, outcomes: Ints, is_asked: Flags, extra_prices: Array
+    ) -> None:
+        """Enter the requests of a block in the spending of their groups."""
+        for group, spending in self.spending.items():
+            in_group = groups == self._group_positions[group]
+            failed = in_group & is_asked & (outcomes == 0)
+            spending.labels += int((in_group & is_asked).sum())
+            spending.features += int((in_group & ~is_asked).sum())
+            spending.failures += int(failed.sum())
+            spending.adjustment += float(extra_prices[failed].sum())
 
     # -- steps of the protocol ------------------------------------------------------------------
 
     def _choose_want(self, group: str, decision: int) -> Want:
-        if decision == 1 or self.evidence is None:
+        if decision == 1 or self.evidence is None or group in self.closed:
             return Want.NOTHING
-        index = self._group_positions[group]
-        welcome = self.evidence.eligible()[index] and group not in self.closed
-        return Want.LABEL if welcome else Want.NOTHING
+        is_welcome = self.evidence.eligible()[self._group_positions[group]]
+        return Want.LABEL if is_welcome else Want.NOTHING
 
     def _apply(self, step: Step) -> None:
-        self._apply_run([step], look=True)
+        if step.kind == "corrected":
+            self._apply_correction(step, examine=True)
+        else:
+            self._apply_batch([step], examine=True)
 
-    def _apply_run(self, steps: Sequence[Step], *, look: bool = False) -> None:
-        """Take in requests and first answers, or one correction.
+    def _apply_batch(self, steps: Sequence[Step], *, examine: bool) -> None:
+        """Apply requests and first answers together.
 
-        The evidence is weighed if a plan or a check is due, or if a ``look`` is wanted. An answer
-        never lowers it, so several are taken one by one only if all of them together decide.
+        The evidence is examined after answers if a plan or a check is due, or if ``examine`` says
+        so. A person of whom nothing is wanted comes in a batch alone.
         """
-        if steps[0].kind == "corrected":
-            self._apply_correction(steps[0], look=look)
-            return
-        together = look and len(steps) > 1 and self._finding is None
-        if together and self._settle_by_all_answers(steps):
-            for step in steps:
-                self._apply(step)
-            return
         for step in steps:
             self._record_spending(step)
-        asked = [step.ticket for step in steps if step.kind == "asked"]
+        tickets = [step.ticket for step in steps if step.kind == "asked"]
         answers = [step for step in steps if step.kind != "asked"]
-        if asked and asked[0].want is not Want.NOTHING:  # a person of no interest is a run alone
-            self._request_labels(asked)
+        if tickets and tickets[0].want is not Want.NOTHING:
+            self._request_labels(tickets)
         if answers:
-            if not together:
-                self._record_answers(answers)
-            if look or self._labels_until_due() <= 0.0:
-                self._examine_evidence()
-            if self._finding is None:
-                self._conclude_if_broke()
+            self._record_answers(answers)
+            self._follow_answers(examine=examine)
 
-    def _settle_by_all_answers(self, answers: Sequence[Step]) -> bool:
-        """Record answers; if they decide, take them back and return True."""
-        for step in answers:
-            self._require_open(step.ticket)
-        self._record_answers(answers)
-        if self._require_evidence().advance(replan=False) is None:
-            return False
-        numbers = np.array([self._request_numbers[step.ticket.number] for step in answers])
-        self._require_evidence().record(numbers, np.full(len(numbers), PENDING))
-        return True
+    def _follow_answers(self, *, examine: bool) -> None:
+        """Let recorded answers change the plan and end the audit."""
+        if examine or self._labels_until_due() <= 0.0:
+            self._examine_evidence()
+        if self._finding is None:
+            self._conclude_if_broke()
 
     def _labels_until_due(self) -> float:
         """Return how many labels are still to be told before a plan or a check is due."""
         if self.evidence is None:
             return np.inf
-        until = self.evidence.next_plan if self._finding is not None else self._next_recheck
-        return min(self.evidence.next_plan, until) - float(self.evidence.told.sum())
+        next_due = float(self.evidence.next_plan)
+        if self._finding is None:  # an audit that has ended is not checked any more
+            next_due = min(next_due, self._next_recheck)
+        return next_due - float(self.evidence.told.sum())
 
     def _request_labels(self, tickets: Sequence[Ticket]) -> None:
-        groups, ends = (
-            np.array([self._group_positions[t.group] for t in tickets], dtype=np.intp),
-            None,
-        )
+        groups = np.array([self._group_positions[t.group] for t in tickets], dtype=np.intp)
+        observation_ends = None
         if self._samplers:
             (ticket,) = tickets  # where scores assist, people come one by one
             records = ScoreRecords.of(ticket.score_record)
             self._samplers[groups[0]].remember(records)
-            ends = records.ends()
-        numbers = self._require_evidence().request(groups, ends).tolist()
-        self._request_numbers.update(
-            zip((ticket.number for ticket in tickets), numbers, strict=True)
-        )
+            observation_ends = records.observation_ends()
+        numbers = self._require_evidence().request(groups, observation_ends).tolist()
+        for ticket, number in zip(tickets, numbers, strict=True):
+            self._request_numbers[ticket.number] = number
+
+    def _numbers_of(self, answers: Sequence[Step]) -> Ints:
+        """Return the numbers that the evidence gave to the requests answered."""
+        return np.array([self._request_numbers[step.ticket.number] for step in answers])
 
     def _record_answers(self, answers: Sequence[Step]) -> None:
-        numbers = np.array([self._request_numbers[step.ticket.number] for step in answers])
+        numbers = self._numbers_of(answers)
         outcomes = np.array([UNKNOWN if s.outcome is None else s.outcome for s in answers])
         if self._samplers and answers[0].outcome is not None:
-            ticket = answers[0].ticket
+            ticket = answers[0].ticket  # the only one: where scores assist, people come one by one
             records = ScoreRecords.of(ticket.score_record)
             self._samplers[self._group_positions[ticket.group]].learn(numbers, records, outcomes)
         self._require_evidence().record(numbers, outcomes)
 
-    def _apply_correction(self, step: Step, *, look: bool) -> None:
-        ticket, evidence = step.ticket, self._require_evidence()
+    def _apply_correction(self, step: Step, *, examine: bool) -> None:
+        ticket, outcome = step.ticket, step.outcome
+        self._require_answered(ticket)
+        assert outcome is not None
+        evidence = self._require_evidence()
+        number = self._request_numbers[ticket.number]
+        self._correct_spending(ticket, was_failure=evidence.outcomes[number] == 0, outcome=outcome)
+        if self._samplers and ticket.score_record is not None:
+            sampler = self._samplers[self._group_positions[ticket.group]]
+            sampler.relearn(number, ticket.score_record.score, outcome)
+        evidence.record(np.array([number]), np.array([outcome]))
+        if examine or self._finding is not None:
+            self._reopen()
+            verdict = evidence.advance(replan=False)
+            if verdict is not None:
+                self._finding = self._report_verdict(verdict)
+            self._conclude_if_told_to()
+            if self._finding is None:
+                self._conclude_if_broke()
+
+    def _require_answered(self, ticket: Ticket) -> None:
         if ticket.number not in self._request_numbers or ticket.number in self._open_tickets:
             raise ProtocolError(f"ticket {ticket} has no answer yet; tell it")
         if ticket.want is Want.SCORE_ONLY:
             raise ProtocolError(f"ticket {ticket} was not asked for its label")
-        assert step.outcome is not None
-        spending, number = self.spending[ticket.group], self._request_numbers[ticket.number]
-        more = (step.outcome == 0) - (evidence.outcomes[number] == 0)
-        spending.failures += more
-        spending.adjustment += more * self._extra_price(ticket)
-        spending.adjustment -= self._withdrawal_adjustments.pop(ticket.number, 0.0)
-        if self._samplers and (record := ticket.score_record) is not None:
-            self._samplers[self._group_positions[ticket.group]].relearn(
-                number, record.score, step.outcome
-            )
-        evidence.record(np.array([number]), np.array([step.outcome]))
-        if look or self._finding is not None:
-            verdict = evidence.advance(replan=False)
-            self._finding = None if verdict is None else self._report_verdict(verdict)
-            if self._finding is None and self._conclude_reason is not None:
-                self._finding = self._conclude(self._conclude_reason)
-            if self._finding is None:
-                self._conclude_if_broke()
 
     def _examine_evidence(self) -> None:
         """Look at the evidence; now and then, check whether any number of labels can decide."""
         evidence = self._require_evidence()
         evidence.advance()
         if self._finding is not None:
-            self._late = True
+            self._note_late_answer()
         elif evidence.verdict is not None:
             self._finding = self._report_verdict(evidence.verdict)
         elif evidence.told.sum() >= self._next_recheck:
             self._next_recheck = RECHECK_GROWTH * evidence.told.sum()
-            low, high = np.array(
-                [
-                    (r.lower, r.upper)
-                    for r in self._design.denied_success_intervals(evidence).values()
-                ]
-            ).T
-            if evidence.undecidable(low, high):
-                few = "of too few approved people the outcome is known"
-                why = few if self.cells.unknown else "the past data are too few"
-                self._finding = self._conclude(f"{why} for any number of labels to decide")
+            self._conclude_if_undecidable(evidence)
+        self._conclude_if_told_to()
+
+    def _conclude_if_undecidable(self, evidence: Evidence) -> None:
+        intervals = self._design.denied_success_intervals(evidence).values()
+        low = np.array([interval.lower for interval in intervals])
+        high = np.array([interval.upper for interval in intervals])
+        if evidence.undecidable(low, high):
+            scarce = "the past data are too few"
+            if self.cells.unknown:
+                scarce = "of too few approved people the outcome is known"
+            self._finding = self._conclude(f"{scarce} for any number of labels to decide")
+
+    def _conclude_if_told_to(self) -> None:
+        """Conclude again, by the evidence of now, if :meth:`conclude` was called before."""
         if self._finding is None and self._conclude_reason is not None:
             self._finding = self._conclude(self._conclude_reason)
+
+    def _reopen(self) -> None:
+        """Let the audit go on: what was found may not hold any more."""
+        self._finding = None
+        self._has_late_answers = False
 
     def _smallest_hold_needed(self) -> float:
         if self.evidence is None:
             return super()._smallest_hold_needed()
-        welcome = [
+        holds = [
             self._worst_cost(group, 0, Want.LABEL)
-            for group, eligible in zip(self.groups, self.evidence.eligible(), strict=True)
-            if eligible and group not in self.closed
+            for group, is_eligible in zip(self.groups, self.evidence.eligible(), strict=True)
+            if is_eligible and group not in self.closed
         ]
-        return min(welcome, default=np.inf)
+        return min(holds, default=np.inf)
 
     def _require_evidence(self) -> Evidence:
         assert self.evidence is not None
         return self.evidence
 
     def _complete_score_record(self, group: str, record: ScoreRecord) -> ScoreRecord:
-        index, one = self._group_positions[group], ScoreRecords.of(record)
-        one = self._samplers[index].sample(one.scores, one.prices, np.array([record.draw]))
-        bet_scale = self._require_evidence().bet_scales[index]
+        position = self._group_positions[group]
+        person = ScoreRecords.of(record)
+        sampled = self._samplers[position].sample(
+            person.scores, person.prices, np.array([record.draw])
+        )
+        bet_scale = self._require_evidence().bet_scales[position]
         low, high = LABEL if bet_scale is None else (bet_scale.low, bet_scale.high)
-        return replace(record, m=float(one.m[0]), pi=float(one.pi[0]), low=low, high=high)
+        return replace(record, m=float(sampled.m[0]), pi=float(sampled.pi[0]), low=low, high=high)
 
     def _fit_sampling_rules(self) -> list[BetScale | None]:
-        return [sampler.bet_scale() for sampler in self._samplers]
+        """Fit every group's sampling rule anew; return the scales of bets that go with them."""
+        return [sampler.fit_rule() for sampler in self._samplers]
 
     # -- the finding ----------------------------------------------------------------------------
 
@@ -451,13 +491,41 @@ class AdaptiveAudit(Audit):
         return self._make_finding(Verdict.INCONCLUSIVE, why, missing)
 
     def _report_verdict(self, verdict: Verdict) -> Finding:
-        asked, fair = self.question, verdict is Verdict.FAIR
-        size = f"above {asked.threshold:.10g}" if fair else f"of at most {asked.gamma:g}"
-        noun = asked.gap_scale.noun
-        return self._make_finding(verdict, f"every population with a {noun} {size} is refuted")
+        refuted_gaps = f"of at most {self.question.gamma:g}"
+        if verdict is Verdict.FAIR:
+            refuted_gaps = f"above {self.question.threshold:.10g}"
+        noun = self.question.gap_scale.noun
+        return self._make_finding(
+            verdict, f"every population with a {noun} {refuted_gaps} is refuted"
+        )
 
     def _make_finding(
         self, verdict: Verdict, reason: str, missing: tuple[str, ...] = ()
     ) -> Finding:
         finding = self._design.make_finding(self.evidence, verdict, reason, missing)
         return replace(finding, cost=self.cost, labels=self.labels, score_only=self.features)
+
+
+def _require_counts(group: str, counts: object, n_corrected: object) -> None:
+    """Raise unless a group has three counts and one number of corrections."""
+    numbers = (*counts, n_corrected) if isinstance(counts, Sequence) else ()
+    if len(numbers) != 4 or any(type(n) is not int or not 0 <= n < 2**53 for n in numbers):
+        raise InvalidInput(
+            f"'random_accepts' of {group!r} must be three counts (good, bad, unknown), and "
+            f"'corrected' one, below 2**53; got {counts!r} and {n_corrected!r}"
+        )
+
+
+def _require_everybody_listed(
+    group: str, counts: Sequence[int], last_counts: Sequence[float], n_corrected: int
+) -> None:
+    """Raise if somebody of the last file is missing from the new one."""
+    good, bad, unknown = last_counts
+    most_lost = max(good - counts[0], bad - counts[1])
+    if most_lost > n_corrected or sum(counts) < sum(last_counts):
+        raise InvalidInput(
+            f"'random_accepts' of {group!r} must list everybody of the last file "
+            f"({good:g} good, {bad:g} bad, {unknown:g} unknown); got {counts[0]}, {counts[1]}, "
+            f"{counts[2]}: give every group's (--of), keep people who left as unknown and "
+            "declare changes in 'corrected'"
+        )

@@ -467,6 +467,14 @@ class Audit(ABC):
             self._withdrawal_adjustments[ticket.number] = cost - self.costs.of(ticket.group).feature
             spending.adjustment += self._withdrawal_adjustments[ticket.number]
 
+    def _correct_spending(self, ticket: Ticket, *, was_failure: bool, outcome: int) -> None:
+        """Enter another outcome of a request that was answered or withdrawn."""
+        more_failures = (outcome == 0) - was_failure
+        spending = self.spending[ticket.group]
+        spending.failures += more_failures
+        spending.adjustment += more_failures * self._extra_price(ticket)
+        spending.adjustment -= self._withdrawal_adjustments.pop(ticket.number, 0.0)
+
     def _extra_price(self, ticket: Ticket) -> float:
         """Return what a failure of this person, if asked, costs beyond the label price."""
         record = ticket.score_record
