@@ -19,10 +19,10 @@ class _Metrics(dict[str, "Metric"]):
     def __missing__(self, name: str) -> Metric:
         if "+" not in name:
             raise KeyError(name)
-        parts = [self[part] for part in name.split("+")]
-        every = {rate.name: rate for metric in parts for rate in metric.rates}
-        asks = " ".join(metric.asks for metric in parts)
-        return Metric(name, tuple(every.values()), asks)
+        metrics = [self[part] for part in name.split("+")]
+        rates = {rate.name: rate for metric in metrics for rate in metric.rates}  # each once
+        asks = " ".join(metric.asks for metric in metrics)
+        return Metric(name, tuple(rates.values()), asks)
 
 
 METRICS = _Metrics()
@@ -40,7 +40,7 @@ class Metric:
     rates
         One or more.
     asks
-        The question as somebody would ask it, for the report.
+        The question in plain words, for the report.
     """
 
     name: str
@@ -87,19 +87,21 @@ def rates_given_r(cells: Cells, r: Mapping[str, float], metric: str) -> dict[str
     BadData
         If a rate has an empty denominator in some group.
     """
-    out: dict[str, dict[str, float]] = {}
+    rates: dict[str, dict[str, float]] = {}
     for rate in METRICS[metric].rates:
-        out[rate.name] = {}
+        rates[rate.name] = {}
         for group, counts in cells.items():
             p1, p0, s = counts.shares
-            part, whole = rate.fraction(p1, p0, s * r[group], s * (1.0 - r[group]))
-            if whole == 0.0:
+            fn = s * r[group]
+            tn = s * (1.0 - r[group])
+            numerator, denominator = rate.fraction(p1, p0, fn, tn)
+            if denominator == 0.0:
                 raise BadData(
                     f"the {rate.words} of group {group!r} has an empty denominator; "
                     "merge the group with another or leave it out"
                 )
-            out[rate.name][group] = part / whole
-    return out
+            rates[rate.name][group] = numerator / denominator
+    return rates
 
 
 def gap_given_r(
@@ -108,7 +110,23 @@ def gap_given_r(
     metric: str,
     compare: str | Comparison = GapScale.DIFFERENCE,
 ) -> float:
-    """Return the gap, the largest one over the metric's rates and the groups that are compared.
+    """Return the largest gap over the metric's rates and the groups that are compared.
+
+    Parameters
+    ----------
+    cells
+        Counts of every group.
+    r
+        Group -> share of good outcomes among the denied.
+    metric
+        A name of :data:`METRICS`.
+    compare
+        How groups are compared; see :class:`equipoise.comparison.Comparison`.
+
+    Raises
+    ------
+    BadData
+        If a rate of a compared group has an empty denominator.
 
     Examples
     --------
@@ -119,14 +137,19 @@ def gap_given_r(
     >>> round(gap_given_r(cells, {"A": 0.2, "B": 0.1}, "equal_opportunity", "ratio"), 4)
     0.2432
     """
-    asked = as_comparison(compare).resolve(cells)
-    inside = [cells.groups[at] for at in asked.groups]
-    by_rate = rates_given_r(Cells({group: cells[group] for group in inside}), r, metric)
-    values = [[by_group.get(group, np.nan) for group in cells] for by_group in by_rate.values()]
-    return float(asked.gap(np.array(values)).max())
+    comparison = as_comparison(compare).resolve(cells)
+    compared_groups = [cells.groups[position] for position in comparison.groups]
+    # Only the compared groups have to have defined rates.
+    rates = rates_given_r(Cells({group: cells[group] for group in compared_groups}), r, metric)
+    values = np.full((len(rates), len(cells)), np.nan)  # axes: rate, group
+    for row, by_group in zip(values, rates.values(), strict=True):
+        row[list(comparison.groups)] = list(by_group.values())
+    return float(comparison.gap(values).max())
 
 
-for _name, (_rates, _asks) in {
+# -- the registry ----------------------------------------------------------------------------------
+
+_DEFINITIONS = {
     "equalized_odds": (
         "true_positive_rate false_positive_rate",
         "Among people who would turn out well, and among people who would turn out badly, is every "
@@ -174,5 +197,8 @@ for _name, (_rates, _asks) in {
         "Is an approval right equally often in every group, and a denial as well?",
     ),
     "error_rate_parity": ("error_rate", "Is the decision wrong equally often in every group?"),
-}.items():
-    register(Metric(_name, tuple(RATES[rate] for rate in _rates.split()), _asks))
+}
+"""Metric -> its rates, and the question in plain words."""
+
+for _metric, (_rates, _asks) in _DEFINITIONS.items():
+    register(Metric(_metric, tuple(RATES[rate] for rate in _rates.split()), _asks))

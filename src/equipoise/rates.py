@@ -1,12 +1,14 @@
 """Rates: a set of the four cells of the confusion matrix over a set that contains it.
 
-Of a group's shares of true positives ``tp``, false positives ``fp``, false negatives ``fn`` and
-true negatives ``tn`` past decisions show ``p1 = tp``, ``p0 = fp`` and ``s = fn + tn``; the only
-unknown is ``r = P[Y=1 | f=0]``, with which ``fn = s r`` and ``tn = s (1 - r)``. So every rate is a
-curve ``(a + b r) / (c + d r)``. The numerator lies inside the denominator, so that the curve rises
-or falls in r whatever the shares are, and so that finite past data bound it exactly. All of it
-follows from the two sets: a rate or a metric of one's own is one line (:func:`register`), and the
-free check, the adaptive audit, C*, plans, simulations, ledgers and reports work with it.
+A group's confusion matrix has four shares: true positives ``tp``, false positives ``fp``, false
+negatives ``fn`` and true negatives ``tn``. Past decisions show ``p1 = tp``, ``p0 = fp`` and
+``s = fn + tn``. The only unknown is ``r = P[Y=1 | f=0]``, with which ``fn = s r`` and
+``tn = s (1 - r)``. So every rate is a curve ``(a + b r) / (c + d r)``.
+
+The cells of the numerator are among those of the denominator. Therefore the curve only rises or
+only falls in r, whatever the shares are, and finite past data bound it exactly. A rate of your own
+is one line (:func:`equipoise.metrics.register`). The free check, the adaptive audit, C*, plans,
+simulations, ledgers and reports then work with it.
 """
 
 from __future__ import annotations
@@ -45,16 +47,16 @@ class Curve:
 
     @classmethod
     def stack(cls, curves: Sequence[Curve]) -> Curve:
-        """Return several curves as one of arrays."""
+        """Return several curves as one whose coefficients are arrays."""
         return cls(*np.array([(curve.a, curve.b, curve.c, curve.d) for curve in curves]).T)
 
     @property
     def trend(self) -> int:
-        """+1 if the one curve rises in r, -1 if it falls, 0 if it is constant."""
-        return int(self._slope > 0.0) - int(self._slope < 0.0)
+        """+1 if a single curve rises in r, -1 if it falls, 0 if it is constant."""
+        return int(self._slope_numerator > 0.0) - int(self._slope_numerator < 0.0)
 
     def value_at(self, r: float) -> float:
-        """Return the value of the one curve at one r, as a plain number."""
+        """Return the value of a single curve at one r, as a plain number."""
         return float((self.a + self.b * r) / (self.c + self.d * r))
 
     def value(self, r: ArrayLike) -> Array:
@@ -64,35 +66,42 @@ class Curve:
 
     def slope(self, r: ArrayLike) -> Array:
         """Return the derivatives at r."""
-        return np.asarray(self._slope / (self.c + self.d * np.asarray(r, dtype=float)) ** 2)
+        return np.asarray(
+            self._slope_numerator / (self.c + self.d * np.asarray(r, dtype=float)) ** 2
+        )
 
     def largest_r_with(self, value: ArrayLike, *, falling: bool) -> Array:
         """Return the largest r with rate >= value (falling rate) or rate <= value (rising rate).
 
-        It is -inf where no r in [0, 1] is such, and inf where all are and the curve does not reach
-        the value, as one that is constant.
+        It is -inf where no r in [0, 1] is such. It is inf where all r are such and the curve does
+        not cross the value, as a constant curve never does. ``falling`` says which way a constant
+        curve counts.
         """
-        v, slope = np.asarray(value, dtype=float), np.asarray(self._slope)
-        zero, one = self.a / self.c, (self.a + self.b) / (self.c + self.d)
+        target = np.asarray(value, dtype=float)
+        slope_numerator = np.asarray(self._slope_numerator)
+        value_at_0 = self.a / self.c
+        value_at_1 = (self.a + self.b) / (self.c + self.d)
         with np.errstate(divide="ignore", invalid="ignore"):
-            r = (self.a - v * self.c) / (v * self.d - self.b)
-        rises = (slope > 0.0) | ((slope == 0.0) & (not falling))
-        r = np.where(slope == 0.0, np.inf, np.minimum(np.maximum(r, 0.0), 1.0))
-        before = np.where(rises, v < zero, v > zero)
-        after = np.where(rises, v > one, v < one)
-        return np.where(before, -np.inf, np.where(after, np.inf, r))
+            r = (self.a - target * self.c) / (target * self.d - self.b)
+        r = np.where(slope_numerator == 0.0, np.inf, np.minimum(np.maximum(r, 0.0), 1.0))
+        rises = (slope_numerator > 0.0) | ((slope_numerator == 0.0) & (not falling))
+        is_never_reached = np.where(rises, target < value_at_0, target > value_at_0)
+        is_always_exceeded = np.where(rises, target > value_at_1, target < value_at_1)
+        return np.where(is_never_reached, -np.inf, np.where(is_always_exceeded, np.inf, r))
 
     def smallest_r_with(self, value: ArrayLike, *, falling: bool) -> Array:
         """Return the least r with rate <= value (falling rate) or rate >= value (rising rate).
 
-        It is inf where no r in [0, 1] is such, and -inf where all are and the curve does not reach
-        the value, as one that is constant.
+        It is inf where no r in [0, 1] is such. It is -inf where all r are such and the curve does
+        not cross the value, as a constant curve never does.
         """
-        all_alike = (np.asarray(self._slope) == 0.0) & (self.a / self.c == np.asarray(value))
-        return np.where(all_alike, -np.inf, self.largest_r_with(value, falling=falling))
+        is_constant = np.asarray(self._slope_numerator) == 0.0
+        equals_value = is_constant & (self.a / self.c == np.asarray(value))
+        return np.where(equals_value, -np.inf, self.largest_r_with(value, falling=falling))
 
     @property
-    def _slope(self) -> float | Array:
+    def _slope_numerator(self) -> float | Array:
+        """The numerator of the derivative; the denominator is a square."""
         return self.b * self.c - self.a * self.d
 
 
@@ -105,18 +114,20 @@ class Band:
 
     @classmethod
     def stack(cls, bands: Sequence[Band]) -> Band:
-        """Return the bands of one rate in several groups as one of arrays."""
-        return cls(*(Curve.stack([getattr(b, side) for b in bands]) for side in ("low", "high")))
+        """Return the bands of one rate in several groups as one whose curves hold arrays."""
+        return cls(
+            Curve.stack([band.low for band in bands]), Curve.stack([band.high for band in bands])
+        )
 
     @property
     def depends_on_r(self) -> bool:
         """Whether labels of denied people can say anything about the rate."""
         return self.low.trend != 0 or self.high.trend != 0
 
-    def rate_range(self, start: float, end: float) -> tuple[float, float]:
-        """Return the least and the largest rate for r between ``start`` and ``end``."""
-        low = min(self.low.value_at(start), self.low.value_at(end))
-        high = max(self.high.value_at(start), self.high.value_at(end))
+    def rate_range(self, r_low: float, r_high: float) -> tuple[float, float]:
+        """Return the least and the largest rate for r between ``r_low`` and ``r_high``."""
+        low = min(self.low.value_at(r_low), self.low.value_at(r_high))
+        high = max(self.high.value_at(r_low), self.high.value_at(r_high))
         return max(low, 0.0), min(high, 1.0)  # bounds of shares may go beyond what a rate can be
 
     def r_range(self, low: ArrayLike, high: ArrayLike, *, falling: bool) -> tuple[Array, Array]:
@@ -125,12 +136,12 @@ class Band:
         No r does where the least is above the largest; -inf and inf stand for no limit on a side.
         """
         if falling:
-            return self.low.smallest_r_with(high, falling=True), self.high.largest_r_with(
-                low, falling=True
-            )
-        return self.high.smallest_r_with(low, falling=False), self.low.largest_r_with(
-            high, falling=False
-        )
+            r_low = self.low.smallest_r_with(high, falling=True)
+            r_high = self.high.largest_r_with(low, falling=True)
+        else:
+            r_low = self.high.smallest_r_with(low, falling=False)
+            r_high = self.low.largest_r_with(high, falling=False)
+        return r_low, r_high
 
 
 UNDEFINED_RATE = Band(Curve(0.0), Curve(1.0))
@@ -140,11 +151,12 @@ Bands = Mapping[str, Mapping[str, Band]]
 """Rate name -> group -> band."""
 
 CONFUSION_CELLS = frozenset({"tp", "fp", "fn", "tn"})
+_APPROVED_CELLS = frozenset({"tp", "fp"})
 
 
 @dataclass(frozen=True)
 class Rate:
-    """A set of cells over a set that contains it; everything else follows.
+    """A set of cells of the confusion matrix over a set that contains it; all else follows.
 
     Parameters
     ----------
@@ -158,7 +170,7 @@ class Rate:
     Raises
     ------
     InvalidInput
-        If ``part`` is not a set inside ``whole``: nothing would be promised for such a rate.
+        If ``part`` is not a set inside ``whole``, because nothing is proven for such a rate.
 
     Examples
     --------
@@ -200,55 +212,98 @@ class Rate:
 
     def fraction(self, tp: float, fp: float, fn: float, tn: float) -> tuple[float, float]:
         """Return numerator and denominator for the shares, or counts, of the cells."""
-        cells = {"tp": tp, "fp": fp, "fn": fn, "tn": tn}
-        part = sum((n for cell, n in cells.items() if cell in self.part), 0.0)
-        return part, sum((n for cell, n in cells.items() if cell in self.whole), 0.0)
+        sizes = {"tp": tp, "fp": fp, "fn": fn, "tn": tn}
+        numerator = sum((size for cell, size in sizes.items() if cell in self.part), 0.0)
+        denominator = sum((size for cell, size in sizes.items() if cell in self.whole), 0.0)
+        return numerator, denominator
 
     def curve(self, p1: float, p0: float, s: float) -> Curve | None:
         """Return the rate as a curve in r; None if it is undefined for every r."""
-        (a, c), (a_one, c_one) = self.fraction(p1, p0, 0.0, s), self.fraction(p1, p0, s, 0.0)
-        b, d = (s * (("fn" in cells) - ("tn" in cells)) for cells in (self.part, self.whole))
-        if c == c_one == 0.0:
+        numerator_at_0, denominator_at_0 = self.fraction(p1, p0, 0.0, s)
+        numerator_at_1, denominator_at_1 = self.fraction(p1, p0, s, 0.0)
+        # Rising r moves people from tn to fn, so only these two cells change with it.
+        b = s * (("fn" in self.part) - ("tn" in self.part))
+        d = s * (("fn" in self.whole) - ("tn" in self.whole))
+        if denominator_at_0 == 0.0 and denominator_at_1 == 0.0:
             return None
-        if c == 0.0 or c + d == 0.0:  # undefined at one end, up to rounding: constant on the way
-            return Curve(a_one / c_one if c == 0.0 else a / c)
-        return Curve(a, b, c, d)
+        # Undefined at one end only (up to rounding): the rate is constant everywhere else.
+        if denominator_at_0 == 0.0:
+            return Curve(numerator_at_1 / denominator_at_1)
+        if denominator_at_0 + d == 0.0:
+            return Curve(numerator_at_0 / denominator_at_0)
+        return Curve(numerator_at_0, b, denominator_at_0, d)
 
     def band(self, counts: GroupCells, alpha: float | None) -> Band:
         """Return the band for counts whose outcomes are all known.
 
         Each curve is on its right side with probability at least ``1 - alpha``, for any sample
-        size; the counts are the population if alpha is None. At a given r, a rate is a function of
-        one share, that of the denied ``s`` (among the people of the denominator), or of two, ``s``
-        and ``p0``, whose bounds then have half of the level each. It grows with them if true
-        positives are not in the numerator, being ``(p0 + s g) / (1 - s + s h)`` with
-        ``0 <= g <= h <= 1``; else its complement is of this kind, and it falls with them. Where no
-        true positives are in the denominator, false positives take their part.
+        size; the counts are the population if alpha is None. Which shares are bounded, and why
+        their bounds give curves, is in section 3.8 of ``docs/understand/guarantees.md``.
         """
         if alpha is None:
             curve = self.curve(*counts.shares)
             return UNDEFINED_RATE if curve is None else Band(curve, curve)
-        tp, fp, denied = counts.approved_positive, counts.approved_negative, counts.denied
         if self.trend == 0:
-            return Band(*map(Curve, clopper_pearson(*self.fraction(tp, fp, denied, 0.0), alpha)))
-        seen = self.whole & {"tp", "fp"}
-        if len(seen) == 2 and len(seen & self.part) == 1:
-            p0s = clopper_pearson(fp, counts.total, alpha / 2.0)
-            shares = [*zip(p0s, clopper_pearson(denied, counts.total, alpha / 2.0), strict=True)]
+            numerator, denominator = self.fraction(
+                counts.approved_positive, counts.approved_negative, counts.denied, 0.0
+            )
+            low, high = clopper_pearson(numerator, denominator, alpha)
+            return Band(Curve(low), Curve(high))
+        fewest, most = self._bounded_shares(counts, alpha)
+        curve_with_fewest = self._curve_if_possible(*fewest)
+        curve_with_most = self._curve_if_possible(*most)
+        if self._grows_with_bounded_shares:
+            low_curve, high_curve = curve_with_fewest, curve_with_most
         else:
-            _, people = self.fraction(tp, fp, 0.0, 0.0)
-            bounds = clopper_pearson(denied, denied + people, alpha) if seen else (1.0, 1.0)
-            shares = [(0.0 if "tp" in seen else 1.0 - s, s) for s in bounds]
-        few, many = (
-            # More than everybody: no bound, unless everybody is the denominator.
-            self.curve(1.0 - p0 - s, p0, s)
-            if p0 + s <= 1.0 or self.whole == CONFUSION_CELLS
-            else None
-            for p0, s in shares
-        )
-        grows = ("tp" if "tp" in seen else "fp") not in self.part
-        low, high = (few, many) if grows else (many, few)
-        return Band(low or UNDEFINED_RATE.low, high or UNDEFINED_RATE.high)
+            low_curve, high_curve = curve_with_most, curve_with_fewest
+        return Band(low_curve or UNDEFINED_RATE.low, high_curve or UNDEFINED_RATE.high)
+
+    def _bounded_shares(
+        self, counts: GroupCells, alpha: float
+    ) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return (p0, s) with the lower bounds of past data, and with the upper bounds.
+
+        ========================= ================= ======================== ===================
+        approved cells in whole   of them in part   what is bounded          for example
+        ========================= ================= ======================== ===================
+        none                      none              nothing: s is 1          false omission rate
+        tp                        any               s among tp and denied    true positive rate
+        fp                        any               s among fp and denied    false positive rate
+        tp and fp                 none or both      s                        fn among everybody
+        tp and fp                 one               p0 and s, alpha/2 each   accuracy
+        ========================= ================= ======================== ===================
+
+        In the first four cases the rate depends on s only; p0 stands for all of the approved where
+        ``whole`` has fp alone, and for nobody otherwise.
+        """
+        approved_in_whole = self.whole & _APPROVED_CELLS
+        if approved_in_whole == _APPROVED_CELLS and len(self.part & _APPROVED_CELLS) == 1:
+            p0_low, p0_high = clopper_pearson(counts.approved_negative, counts.total, alpha / 2.0)
+            s_low, s_high = clopper_pearson(counts.denied, counts.total, alpha / 2.0)
+            return (p0_low, s_low), (p0_high, s_high)
+        if not approved_in_whole:
+            return (0.0, 1.0), (0.0, 1.0)
+        _, approved = self.fraction(counts.approved_positive, counts.approved_negative, 0.0, 0.0)
+        s_low, s_high = clopper_pearson(counts.denied, counts.denied + approved, alpha)
+        if "tp" in approved_in_whole:
+            return (0.0, s_low), (0.0, s_high)
+        return (1.0 - s_low, s_low), (1.0 - s_high, s_high)
+
+    def _curve_if_possible(self, p0: float, s: float) -> Curve | None:
+        """Return the curve for two shares; None if it is undefined or they exceed 1 together.
+
+        Two upper bounds may add up to more than everybody. If everybody is the denominator the
+        formula still gives a bound.
+        """
+        if p0 + s > 1.0 and self.whole != CONFUSION_CELLS:
+            return None
+        return self.curve(1.0 - p0 - s, p0, s)
+
+    @property
+    def _grows_with_bounded_shares(self) -> bool:
+        """Whether the rate rises, at every r, when the shares bounded by past data rise."""
+        remaining_cell = "tp" if "tp" in self.whole else "fp"
+        return remaining_cell not in self.part
 
 
 # -- bands from past data --------------------------------------------------------------------------
@@ -257,47 +312,75 @@ class Rate:
 def band_from_counts(rate: Rate, counts: GroupCells, alpha: float | None) -> Band:
     """Return one rate's band for one group: :meth:`Rate.band`, wider by unknown outcomes.
 
-    **Nothing assumed of them.** Had all outcomes been known, the band would hold for the counts
-    with some number k of good ones among the unknown. Exact bounds of a share move with the count,
-    so the band for k lies between those for none and for all of them: not to know k costs nothing.
-
-    **Imputed like the known** (``cohorts``). Then the approved's share of good outcomes g is that
-    among the known, within each cohort: ``g = sum_c w_c g_c`` for the cohorts' shares w of the
-    approved. A rate is a fraction of linear functions in s and in g, so at every r it is least and
-    largest at a corner of the box of bounds for s and g. A curve uses one bound of s and one of g.
-    With C > 1 cohorts g rests on 2C shares: each g_c bounded on one side, each w_c on both at half
-    of the level each. Accuracy rises with s at some r and falls at others, so it uses both bounds
-    of s; precision does not depend on s and uses none. All these bounds share one half of the
-    level. The other half goes to a band for which nothing is assumed, which is the narrower one
-    where few outcomes of many people are unknown. A curve of either is on its wrong side with at
-    most half of the level, so the narrower of the two is with at most the level.
+    Each curve is on its right side with probability at least ``1 - alpha``; the counts are the
+    population if alpha is None. Without ``cohorts`` nothing is assumed of unknown outcomes. With
+    them, the unknown outcomes of a cohort are like its known ones. The proofs are in section 3.8 of
+    ``docs/understand/guarantees.md``.
     """
     if not counts.approved_unknown:
         return rate.band(counts, alpha)
-    whatever = band_for_any_unknown_outcomes(rate, counts, alpha)
-    if not counts.cohorts or whatever == rate.band(counts.resolved(0), alpha):
-        return whatever
-    a, c = rate.fraction(0.5, 0.5, 0.0, 0.0)  # of the approved; the denied are fn or tn
-    denied = rate.fraction(0.0, 0.0, 1.0, 0.0), rate.fraction(0.0, 0.0, 0.0, 1.0)
-    sides = len({np.sign(b * c - a * d) for b, d in denied} - {0.0})  # bounds of s that it uses
-    shares = _shares_behind(counts)
-    each = 0.5 / (shares + (sides > 0))
-    level = _part(alpha, each / max(sides, 1))
-    bounds = clopper_pearson(counts.denied, counts.total, level)
-    corners = product(bounds, good_share(counts, _part(alpha, each * shares)))
-    curves = [rate.curve((1 - s) * g, (1 - s) * (1 - g), s) for s, g in corners]
-    inside = [curve for curve in curves if curve is not None]
-    if len(inside) < len(curves):
-        return UNDEFINED_RATE
-    half = band_for_any_unknown_outcomes(rate, counts, _part(alpha, 0.5))
+    band = band_for_any_unknown_outcomes(rate, counts, alpha)
+    is_independent_of_outcomes = band == rate.band(counts.resolved(0), alpha)
+    if not counts.cohorts or is_independent_of_outcomes:
+        return band
+    return _band_like_known_outcomes(rate, counts, alpha)
 
-    def middle(curve: Curve) -> float:
-        return curve.value_at(0.0) + curve.value_at(0.5) + curve.value_at(1.0)
 
+def band_for_any_unknown_outcomes(rate: Rate, counts: GroupCells, alpha: float | None) -> Band:
+    """Return a band that holds whatever the unknown outcomes turn out to be."""
+    all_bad = rate.band(counts.resolved(0), alpha)
+    all_good = rate.band(counts.resolved(1), alpha)
     return Band(
-        max(_extreme(inside, np.min), half.low, key=middle),
-        min(_extreme(inside, np.max), half.high, key=middle),
+        _extreme_curve([all_bad.low, all_good.low], np.min),
+        _extreme_curve([all_bad.high, all_good.high], np.max),
     )
+
+
+def _band_like_known_outcomes(rate: Rate, counts: GroupCells, alpha: float | None) -> Band:
+    """Return the band if unknown outcomes are like the known ones of the same cohort.
+
+    Half of the error level goes to the bounds of s and of the share of good outcomes, the other
+    half to the band for which nothing is assumed; the narrower curve of the two is taken.
+    """
+    s_bounds, good_bounds = _bound_shares_like_known(rate, counts, alpha)
+    curves = []
+    for s, good in product(s_bounds, good_bounds):
+        curve = rate.curve((1 - s) * good, (1 - s) * (1 - good), s)
+        if curve is None:
+            return UNDEFINED_RATE
+        curves.append(curve)
+    without_assumption = band_for_any_unknown_outcomes(rate, counts, _scaled(alpha, 0.5))
+    return Band(
+        max(_extreme_curve(curves, np.min), without_assumption.low, key=_overall_height),
+        min(_extreme_curve(curves, np.max), without_assumption.high, key=_overall_height),
+    )
+
+
+def _bound_shares_like_known(
+    rate: Rate, counts: GroupCells, alpha: float | None
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return bounds of s and of the share of good outcomes, at half of ``alpha`` together.
+
+    Every share that the curves rest on gets an equal part of that half. The rate may rise with s at
+    some r and fall at others; then a curve uses both bounds of s, which divide its part.
+    """
+    numerator, denominator = rate.fraction(0.5, 0.5, 0.0, 0.0)  # of the approved
+    directions = set()
+    for fn, tn in ((1.0, 0.0), (0.0, 1.0)):  # all of the denied are fn, or all are tn
+        denied_numerator, denied_denominator = rate.fraction(0.0, 0.0, fn, tn)
+        directions.add(np.sign(denied_numerator * denominator - numerator * denied_denominator))
+    n_bounds_of_s = len(directions - {0.0})
+    n_good_shares = _n_shares_behind_good_share(counts)
+    part = 0.5 / (n_good_shares + (n_bounds_of_s > 0))
+    s_bounds = clopper_pearson(
+        counts.denied, counts.total, _scaled(alpha, part / max(n_bounds_of_s, 1))
+    )
+    return s_bounds, good_share(counts, _scaled(alpha, part * n_good_shares))
+
+
+def _overall_height(curve: Curve) -> float:
+    """Return how high a curve is on the whole, to tell which of two is the narrower bound."""
+    return curve.value_at(0.0) + curve.value_at(0.5) + curve.value_at(1.0)
 
 
 def clopper_pearson(
@@ -305,8 +388,8 @@ def clopper_pearson(
 ) -> tuple[float, float]:
     """Return bounds of a binomial probability, each missed with probability at most ``alpha``.
 
-    The sample is the population if ``alpha`` is None. Of the trials, so many ``unknown`` ones may
-    have been successes as well.
+    The sample is the population if ``alpha`` is None. ``unknown`` of the trials may have been
+    successes as well, beyond the ``successes`` that are known.
 
     Examples
     --------
@@ -314,13 +397,18 @@ def clopper_pearson(
     >>> low, round(high, 4)
     (0.0, 0.3085)
     """
-    most, failures = successes + unknown, trials - successes - unknown
+    most_successes = successes + unknown
+    fewest_failures = trials - successes - unknown
     if alpha is None:
-        return (successes / trials, most / trials) if trials else (0.0, 1.0)
+        return (successes / trials, most_successes / trials) if trials else (0.0, 1.0)
     from scipy.special import betaincinv
 
-    low = float(betaincinv(successes, trials - successes + 1.0, alpha)) if successes > 0 else 0.0
-    high = float(betaincinv(most + 1.0, failures, 1.0 - alpha)) if failures > 0 else 1.0
+    low = 0.0
+    if successes > 0:
+        low = float(betaincinv(successes, trials - successes + 1.0, alpha))
+    high = 1.0
+    if fewest_failures > 0:
+        high = float(betaincinv(most_successes + 1.0, fewest_failures, 1.0 - alpha))
     return low, high
 
 
@@ -331,56 +419,62 @@ def good_share(counts: GroupCells, alpha: float | None) -> tuple[float, float]:
     (see :func:`band_from_counts`), and assume nothing of unknown outcomes otherwise.
     """
     if not counts.cohorts or not counts.approved_unknown:
-        known, unknown = counts.approved_positive, counts.approved_unknown
-        return clopper_pearson(known, counts.approved, alpha, unknown)
-    level = _part(alpha, 1.0 / _shares_behind(counts))
-    goods = [clopper_pearson(good, good + bad, level) for good, bad, _ in counts.cohorts]
-    if len(goods) == 1:
-        return goods[0]
-    people = [sum(cohort) for cohort in counts.cohorts]
-    weights = [clopper_pearson(n, counts.approved, _part(level, 0.5)) for n in people]
-    low, high = np.array(goods).T
-    least, most = np.array(weights).T
-    means = -_largest_mean(least, most, -low), _largest_mean(least, most, high)
-    return min(max(means[0], 0.0), 1.0), min(max(means[1], 0.0), 1.0)
+        return clopper_pearson(
+            counts.approved_positive, counts.approved, alpha, counts.approved_unknown
+        )
+    level_per_share = _scaled(alpha, 1.0 / _n_shares_behind_good_share(counts))
+    cohort_bounds = [
+        clopper_pearson(good, good + bad, level_per_share) for good, bad, _ in counts.cohorts
+    ]
+    if len(cohort_bounds) == 1:
+        return cohort_bounds[0]
+    # A cohort's weight is bounded on both sides, so each side gets half of its part.
+    weight_bounds = [
+        clopper_pearson(sum(cohort), counts.approved, _scaled(level_per_share, 0.5))
+        for cohort in counts.cohorts
+    ]
+    good_low, good_high = np.array(cohort_bounds).T
+    weight_low, weight_high = np.array(weight_bounds).T
+    smallest = -_largest_mean(weight_low, weight_high, -good_low)
+    largest = _largest_mean(weight_low, weight_high, good_high)
+    return min(max(smallest, 0.0), 1.0), min(max(largest, 0.0), 1.0)
 
 
-def _shares_behind(counts: GroupCells) -> int:
-    """Return how many shares that of good outcomes rests on: of cohorts, and within them."""
+def _n_shares_behind_good_share(counts: GroupCells) -> int:
+    """Return on how many shares that of good outcomes rests: of cohorts, and within them."""
     return 1 if len(counts.cohorts) == 1 else 2 * len(counts.cohorts)
 
 
-def _part(alpha: float | None, share: float) -> float | None:
-    return None if alpha is None else alpha * share
+def _scaled(alpha: float | None, part: float) -> float | None:
+    """Return a part of an error level; None, for exact counts, stays None."""
+    return None if alpha is None else alpha * part
 
 
-def band_for_any_unknown_outcomes(rate: Rate, counts: GroupCells, alpha: float | None) -> Band:
-    """Return a band that holds whatever the unknown outcomes turn out to be."""
-    ends = [rate.band(counts.resolved(good), alpha) for good in (0, 1)]
-    return Band(
-        _extreme([band.low for band in ends], np.min),
-        _extreme([band.high for band in ends], np.max),
-    )
-
-
-def _extreme(curves: Sequence[Curve], pick: Callable[..., Array]) -> Curve:
+def _extreme_curve(curves: Sequence[Curve], pick: Callable[..., Array]) -> Curve:
     """Return a curve below all of them (``pick`` is min), or above all of them (max)."""
     values = np.array([[curve.value_at(r) for r in (0.0, 0.5, 1.0)] for curve in curves])
-    ends = pick(values, axis=0)
-    for curve, own in zip(curves, values, strict=True):
-        if (np.abs(own - ends) <= 1e-12).all():  # curves that meet do so up to rounding
+    extremes = pick(values, axis=0)
+    for curve, curve_values in zip(curves, values, strict=True):
+        if (np.abs(curve_values - extremes) <= 1e-12).all():  # curves meet up to rounding
             return curve
-    zero, _, one = ends.tolist()
+    extreme_at_0, _, extreme_at_1 = extremes.tolist()
     if all(curve.d == 0.0 for curve in curves):
-        return Curve(zero, one - zero)  # the least of lines is concave: a chord is below
-    return Curve(float(pick([zero, one])))
+        # The smallest of several lines is concave, so the chord lies below it; likewise above.
+        return Curve(extreme_at_0, extreme_at_1 - extreme_at_0)
+    return Curve(float(pick([extreme_at_0, extreme_at_1])))
 
 
-def _largest_mean(least: Array, most: Array, values: Array) -> float:
-    """Return the largest mean of values for weights within bounds that add up to 1."""
+def _largest_mean(weight_low: Array, weight_high: Array, values: Array) -> float:
+    """Return the largest weighted mean of values, for weights within bounds that add up to 1.
+
+    All arrays have one element per cohort. Every cohort gets its least weight; what remains goes
+    to the largest values first.
+    """
     order = np.argsort(-values)
-    more = np.minimum(np.cumsum((most - least)[order]), max(1.0 - least.sum(), 0.0))
-    return float(least @ values + np.diff(more, prepend=0.0) @ values[order])
+    remaining_weight = max(1.0 - weight_low.sum(), 0.0)
+    added_in_total = np.minimum(np.cumsum((weight_high - weight_low)[order]), remaining_weight)
+    added = np.diff(added_in_total, prepend=0.0)
+    return float(weight_low @ values + added @ values[order])
 
 
 # -- the registry ----------------------------------------------------------------------------------
