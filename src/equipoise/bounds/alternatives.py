@@ -47,61 +47,77 @@ class Alternatives:
     top: float
     steps: int
 
-    def start(self) -> Cover:
-        """Return cells that cover the set."""
+    def initial_cover(self) -> Cover:
+        """Return cells that cover the set: a grid of levels for every piece."""
         edges = np.linspace(0.0, self.top, self.steps + 1)
-        corners = np.array(list(product(range(self.steps), repeat=self.levels)), dtype=np.intp)
+        grid = np.array(list(product(range(self.steps), repeat=self.levels)), dtype=np.intp)
         level_shape = (self.levels,)
         fields = [
             ("piece", np.intp),
             ("low", np.float64, level_shape),
             ("high", np.float64, level_shape),
         ]
-        cells = np.zeros((len(self.least), len(corners)), dtype=fields)
-        cells["piece"] = np.arange(len(self.least))[:, None]
-        cells["low"], cells["high"] = edges[corners], edges[corners + 1]
+        n_pieces = len(self.least)
+        cells = np.zeros((n_pieces, len(grid)), dtype=fields)
+        cells["piece"] = np.arange(n_pieces)[:, None]
+        cells["low"] = edges[grid]
+        cells["high"] = edges[grid + 1]
         return cells.ravel()
 
     def boxes(self, cells: Cover) -> tuple[Array, Array]:
-        """Return the ends of every group's ``lam`` (n, K); start > end where there is none."""
+        """Return the ends of every group's ``lam``, of shape (cells, groups).
+
+        The start is above the end where no value of the unknown fits.
+        """
         shape = (len(cells), self.least.shape[2])
-        start, end = np.zeros(shape), np.ones(shape)
+        start = np.zeros(shape)
+        end = np.ones(shape)
         for rate_index, (curves, falls) in enumerate(self.rates):
             level = min(rate_index, self.levels - 1)
-            least, most = (
-                self.least[cells["piece"], rate_index],
-                self.most[cells["piece"], rate_index],
-            )
-            low = self.scale.above(cells["low"][:, level, None], least)
-            high = self.scale.above(cells["high"][:, level, None], most)
-            low[np.isnan(least)], high[np.isnan(most)] = -np.inf, np.inf
-            first, last = Band(curves, curves).r_range(low, high, falling=falls)
-            start, end = np.maximum(start, first), np.minimum(end, last)
+            least = self.least[cells["piece"], rate_index]
+            most = self.most[cells["piece"], rate_index]
+            lowest_rate = self.scale.above(cells["low"][:, level, None], least)
+            highest_rate = self.scale.above(cells["high"][:, level, None], most)
+            lowest_rate[np.isnan(least)] = -np.inf
+            highest_rate[np.isnan(most)] = np.inf
+            first, last = Band(curves, curves).r_range(lowest_rate, highest_rate, falling=falls)
+            start = np.maximum(start, first)
+            end = np.minimum(end, last)
         return start, end
 
 
 def unfair_set(
-    rates: Sequence[GroupCurves], gap: float, compare: ResolvedComparison
+    rates: Sequence[GroupCurves], gap: float, comparison: ResolvedComparison
 ) -> Alternatives:
     """Return all unknowns for which some rate of a pair is at least ``gap`` (> 0) apart."""
-    pairs = compare.pairs
-    least, most = np.full((2, len(pairs) * len(rates), len(rates), np.size(rates[0][0].a)), np.nan)
-    for piece, ((above, below), rate_index) in enumerate(product(pairs, range(len(rates)))):
-        least[piece, rate_index, above], most[piece, rate_index, below] = gap, 0.0
-    return Alternatives(rates, compare.scale, least, most, levels=1, top=1.0 - gap, steps=16)
+    n_groups = np.size(rates[0][0].a)
+    # One piece per pair and rate; the axes are (pieces, rates, groups).
+    shape = (len(comparison.pairs) * len(rates), len(rates), n_groups)
+    least = np.full(shape, np.nan)
+    most = np.full(shape, np.nan)
+    pieces = product(comparison.pairs, range(len(rates)))
+    for piece, ((higher, lower), rate_index) in enumerate(pieces):
+        least[piece, rate_index, higher] = gap
+        most[piece, rate_index, lower] = 0.0
+    return Alternatives(rates, comparison.scale, least, most, levels=1, top=1.0 - gap, steps=16)
 
 
 def fair_set(
     rates: Sequence[GroupCurves], gap: float, block: Block, scale: GapScale
 ) -> Alternatives:
     """Return all unknowns for which no rate of a block's pairs is more than ``gap`` apart."""
-    least, most = np.full((2, 1, len(rates), np.size(rates[0][0].a)), np.nan)
+    n_groups = np.size(rates[0][0].a)
+    shape = (1, len(rates), n_groups)  # (pieces, rates, groups)
+    least = np.full(shape, np.nan)
+    most = np.full(shape, np.nan)
     members = list(block.groups)
     if block.direction != "above":
         least[..., members] = 0.0 if block.reference is None else scale.opposite(gap)
     if block.direction != "below":
         most[..., members] = gap
     if block.reference is not None:
-        least[..., block.reference] = most[..., block.reference] = 0.0
+        least[..., block.reference] = 0.0
+        most[..., block.reference] = 0.0
+    # With two levels a grid as fine would have too many cells to begin with.
     steps = 32 if len(rates) == 1 else 16
     return Alternatives(rates, scale, least, most, levels=len(rates), top=1.0, steps=steps)

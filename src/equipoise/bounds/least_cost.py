@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from equipoise._arrays import Array
-from equipoise.bounds.alternatives import fair_set, unfair_set
+from equipoise.bounds.alternatives import GroupCurves, fair_set, unfair_set
 from equipoise.bounds.maximin import Maximin, kl, maximin
 from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question, Verdict, require_question_and_costs
@@ -72,10 +72,8 @@ class LowerBound(float):
         reference = "as an asymptotic reference (both answers are right)"
         kind = reference if self.reference else "at least"
         lines = [f"{self.verdict} costs {kind} {self.cost:,.4g} (within {self.certificate:.2%})"]
-        lines += [
-            f"  {group}: {labels:,.3g} labels, {self.budget[group]:.0%} of the cost"
-            for group, labels in self.labels.items()
-        ]
+        for group, labels in self.labels.items():
+            lines.append(f"  {group}: {labels:,.3g} labels, {self.budget[group]:.0%} of the cost")
         return "\n".join(lines)
 
 
@@ -111,58 +109,101 @@ def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
     """
     require_world(world)
     require_question_and_costs(question, costs)
-    right = question.truth(world.gap(question.metric, question.comparison))
-    r, prices = np.array([world.r[group] for group in world.cells]), _mean_prices(world, costs)
-    shares = [cells.shares for cells in world.cells.values()]
-    rates = [  # a group without such people is not compared: any curve will do
-        (Curve.stack([rate.curve(*own) or Curve(0.0) for own in shares]), rate.trend < 0)
-        for rate in METRICS[question.metric].rates
+    right_verdicts = question.truth(world.gap(question.metric, question.comparison))
+    prices = mean_prices(world, costs)
+    proofs = [
+        _cheapest_proof(verdict, world, question, prices) for verdict in sorted(right_verdicts)
     ]
-    compare, found = question.resolve(world.cells), list[tuple[float, Verdict, Maximin]]()
-    for verdict in sorted(right):
-        wrong, other = question.level_wrong_fair, question.level_wrong_unfair
-        if verdict is Verdict.FAIR:
-            refuted = [unfair_set(rates, question.threshold, compare)]
-        else:
-            wrong, other = other, wrong
-            refuted = [fair_set(rates, question.gamma, b, compare.scale) for b in compare.blocks]
-        # Blocks share no group: information adds up, and goes furthest in one of them.
-        best = max((maximin(one, r, prices) for one in refuted), key=lambda one: one.upper)
-        # The verdict comes with probability at least 1 - other here, at most wrong where it is not.
-        need = float(kl(other, 1.0 - wrong)) if wrong + other < 1.0 else 0.0
-        out_of_reach = need > 0.0 and best.upper == 0.0
-        found.append((math.inf if out_of_reach else need / (best.upper or 1.0), verdict, best))
-    cost, verdict, best = min(found, key=lambda one: one[0])
-    budget = dict(zip(world.cells, best.budget.tolist(), strict=True))
-    each = zip(budget.items(), prices.tolist(), strict=True)
+    proof = min(proofs, key=lambda candidate: candidate.cost)
+    budget = dict(zip(world.cells, proof.maximin.budget.tolist(), strict=True))
+    labels = {}
+    for group, price in zip(world.cells, prices.tolist(), strict=True):
+        labels[group] = proof.cost * budget[group] / price if budget[group] else 0.0
     return LowerBound(
-        cost,
-        verdict,
-        labels={group: cost * share / price if share else 0.0 for (group, share), price in each},
+        proof.cost,
+        proof.verdict,
+        labels=labels,
         budget=budget,
-        certificate=0.0 if best.lower == best.upper else 1.0 - best.lower / best.upper,
-        reference=len(right) > 1,
+        certificate=proof.maximin.relative_width,
+        reference=len(right_verdicts) > 1,
     )
 
 
-def _mean_prices(world: World, costs: Costs) -> Array:
+class _Proof(NamedTuple):
+    """The least that it costs to reach a verdict, and the maximin behind it."""
+
+    verdict: Verdict
+    cost: float
+    maximin: Maximin
+
+
+def _cheapest_proof(verdict: Verdict, world: World, question: Question, prices: Array) -> _Proof:
+    """Return the least that any audit pays on average before it gives a verdict that is right."""
+    comparison = question.resolve(world.cells)
+    rates = rate_curves(world, question)
+    if verdict is Verdict.FAIR:
+        wrong_worlds = [unfair_set(rates, question.threshold, comparison)]
+    else:
+        wrong_worlds = [
+            fair_set(rates, question.gamma, block, comparison.scale) for block in comparison.blocks
+        ]
+    r = np.array([world.r[group] for group in world.cells])
+    # Blocks share no group: information adds up, and goes furthest in one of them.
+    candidates = [maximin(alternatives, r, prices) for alternatives in wrong_worlds]
+    best = max(candidates, key=lambda candidate: candidate.upper)
+    information = needed_information(question, verdict)
+    if information == 0.0:
+        cost = 0.0
+    elif best.upper == 0.0:
+        cost = math.inf  # worlds however near are not of this verdict
+    else:
+        cost = information / best.upper
+    return _Proof(verdict, cost, best)
+
+
+def needed_information(question: Question, verdict: Verdict) -> float:
+    """Return the information (nats) that a verdict takes: kl(delta, 1 - delta).
+
+    With separate error levels it is ``kl(1 - level of the other mistake, level of this one)``: the
+    verdict comes with at least the first probability here, and with at most the second in a world
+    where it is wrong. It is 0 where an audit may err so often that it can guess.
+    """
+    level = question.level_wrong_fair
+    other_level = question.level_wrong_unfair
+    if verdict is Verdict.UNFAIR:
+        level, other_level = other_level, level
+    if level + other_level >= 1.0:
+        return 0.0
+    return float(kl(other_level, 1.0 - level))
+
+
+def rate_curves(world: World, question: Question) -> list[GroupCurves]:
+    """Return the metric's rates, each with the curves of all groups, and whether it falls in r."""
+    shares = [cells.shares for cells in world.cells.values()]
+    rates = []
+    for rate in METRICS[question.metric].rates:
+        # A group without the people that a rate is about is not compared: any curve will do.
+        curves = [rate.curve(*group_shares) or Curve(0.0) for group_shares in shares]
+        rates.append((Curve.stack(curves), rate.trend < 0))
+    return rates
+
+
+def mean_prices(world: World, costs: Costs) -> Array:
     """Return what a label of each group costs on average; 1 where no label costs anything."""
-    mean_prices, are_all_free = [], True
+    prices = []
+    is_everything_free = True
     for group in world.cells:
         group_costs = costs.of(group)
-        price_of_failure, mean_price = (
-            np.array(group_costs.label),
-            group_costs.expected(world.r[group]),
-        )
+        price_of_failure = np.array(group_costs.label)
+        mean_price = group_costs.expected(world.r[group])
         if isinstance(world, TableWorld) and world.price is not None:
-            rows = world.denied_rows(group)
-            price_of_failure = np.where(
-                np.isnan(world.price[rows]), group_costs.label, world.price[rows]
-            )
-            if len(rows):
-                mean_price = group_costs.feature + float(
-                    np.mean(price_of_failure * (1 - world.outcome[rows]))
-                )
-        mean_prices.append(mean_price)
-        are_all_free &= not (group_costs.feature or price_of_failure.any())
-    return np.ones(len(mean_prices)) if are_all_free else np.array(mean_prices)
+            denied = world.denied_rows(group)
+            price = world.price[denied]
+            price_of_failure = np.where(np.isnan(price), group_costs.label, price)
+            if len(denied):
+                failures = 1 - world.outcome[denied]
+                mean_price = group_costs.feature + float(np.mean(price_of_failure * failures))
+        prices.append(mean_price)
+        if group_costs.feature or price_of_failure.any():
+            is_everything_free = False
+    return np.ones(len(prices)) if is_everything_free else np.array(prices)

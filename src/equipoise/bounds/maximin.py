@@ -13,7 +13,6 @@ join the program, until both sides agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -31,9 +30,7 @@ _CELLS_AT_ONCE = 2048  # cells halved at a time
 _MAX_CELLS = 1_000_000  # cells in memory; beyond it the two sides are returned as they stand
 _CUTS_AT_ONCE = 24  # alternatives that join the linear program at a time
 _PROGRAM_SLACK = 1e-5  # relative distance of the program's two sides
-_NEGLIGIBLE = (
-    1e-13  # of the largest information: nearer worlds count as ones that nothing tells apart
-)
+_NEGLIGIBLE = 1e-13  # of the largest information: no label tells such near worlds apart
 
 
 class Maximin(NamedTuple):
@@ -46,74 +43,146 @@ class Maximin(NamedTuple):
     upper: float
     budget: Array
 
+    @property
+    def relative_width(self) -> float:
+        """How far the two sides are apart, as a share of the upper one."""
+        return 0.0 if self.lower == self.upper else 1.0 - self.lower / self.upper
+
 
 def maximin(alternatives: Alternatives, r: Array, costs: Array) -> Maximin:
     """Maximise ``D(w)`` over ``w >= 0`` with ``sum_a w_a c_a = 1``.
 
     A group whose labels cost nothing is taken as known: it gets no budget, and only alternatives
     that agree with it count.
-    """
-    paid, all_shares = costs > 0.0, np.zeros(len(costs))
-    if not paid.any():
-        return Maximin(np.inf, np.inf, all_shares)
-    even = np.full(paid.sum(), 1.0 / paid.sum())
 
-    def rows_of(cells: Cover) -> tuple[Array, Flags]:
+    Parameters
+    ----------
+    alternatives
+        The worlds that must be told from the true one.
+    r
+        The true share of outcome 1 among the denied of each group.
+    costs
+        What a label of each group costs on average.
+    """
+    is_paid = costs > 0.0
+    if not is_paid.any():
+        return Maximin(np.inf, np.inf, np.zeros(len(costs)))
+    search = _Search(alternatives, r, costs)
+    while search.has_open_cells():
+        search.halve_cells()
+    budget = np.zeros(len(costs))
+    budget[is_paid] = search.budget
+    return Maximin(min(search.lower, search.upper), search.upper, budget)
+
+
+class _Search:
+    """The two sides of the maximum, and the cells that keep them apart.
+
+    Attributes
+    ----------
+    budget
+        The paid groups' shares of the cost by which the cells are judged.
+    upper
+        A bound of ``D`` at every budget, by the alternatives found so far.
+    lower
+        A bound of ``D`` at this budget, by the cells.
+    """
+
+    def __init__(self, alternatives: Alternatives, r: Array, costs: Array) -> None:
+        self._alternatives = alternatives
+        self._r = r
+        self._costs = costs
+        self._is_paid = costs > 0.0
+        n_paid = int(self._is_paid.sum())
+        self._even = np.full(n_paid, 1.0 / n_paid)
+        # Alternatives that were found, and which of them ever mattered to the linear program.
+        self._pool = np.empty((0, n_paid))
+        self._active = np.empty(0, dtype=np.intp)
+        self.budget = self._even
+        self.upper = np.inf
+        cells = alternatives.initial_cover()
+        information, is_full = self._information_in(cells)
+        self._cells = cells[is_full]
+        self._information = information[is_full]  # per paid group and unit of cost, a row per cell
+        self._learn_from(self._cells, self._information)
+
+    def has_open_cells(self) -> bool:
+        """Whether a cell that can be halved may still lie below the upper side."""
+        return len(self._open_cells()) > 0 and len(self._cells) <= _MAX_CELLS
+
+    @property
+    def lower(self) -> float:
+        return float(self._bounds().min(initial=np.inf))
+
+    def halve_cells(self) -> None:
+        """Halve the cells that bound the maximum least, and learn from their middles."""
+        chosen = self._open_cells()
+        if len(chosen) > _CELLS_AT_ONCE:
+            lowest = np.argpartition(self._bounds()[chosen], _CELLS_AT_ONCE)[:_CELLS_AT_ONCE]
+            chosen = chosen[lowest]
+        halves, information = self._best_halves(self._cells[chosen])
+        self._cells = np.concatenate([np.delete(self._cells, chosen), halves])
+        kept = np.delete(self._information, chosen, axis=0)
+        self._information = np.concatenate([kept, information])
+        self._learn_from(halves, information)
+
+    def _bounds(self) -> Array:
+        return np.asarray(self._information @ self.budget)
+
+    def _open_cells(self) -> Ints:
+        is_below = self._bounds() < (1.0 - GAP_TOLERANCE) * self.upper
+        return np.flatnonzero(is_below & ~are_points(self._cells))
+
+    def _information_in(self, cells: Cover) -> tuple[Array, Flags]:
         """Return what a unit of cost per paid group buys against each cell; which are not empty."""
-        start, end = alternatives.boxes(cells)
-        full = np.asarray((start <= end).all(axis=1))
-        full &= ((start <= r) & (r <= end))[:, ~paid].all(axis=1)
-        lam = np.minimum(np.maximum(r, start), np.maximum(end, 0.0))
-        return np.maximum(kl(r, lam), 0.0)[:, paid] / costs[paid], full
+        start, end = self._alternatives.boxes(cells)
+        is_full = np.asarray((start <= end).all(axis=1))
+        agrees = (start <= self._r) & (self._r <= end)
+        is_full &= agrees[:, ~self._is_paid].all(axis=1)
+        nearest = np.minimum(np.maximum(self._r, start), np.maximum(end, 0.0))
+        information = np.maximum(kl(self._r, nearest), 0.0)
+        return information[:, self._is_paid] / self._costs[self._is_paid], is_full
 
-    pool, active = np.empty((0, len(even))), np.empty(0, dtype=np.intp)
-    budget, upper = even, np.inf
-    cells = alternatives.start()
-    rows, full = rows_of(cells)
-    cells, rows = cells[full], rows[full]
-    halves, finer = cells, rows
-    while True:
-        points, (middles, full) = are_points(halves), rows_of(middle_points(halves))
-        found = np.concatenate([middles[full & ~points], finer[points]])
-        if len(found):
-            # Those of infinite information cost nothing to refute.
-            pool = np.concatenate([pool, found[np.isfinite(found).all(axis=1)]])
-            best, upper, active = best_budget(pool, active, even)
-            budget = (1.0 - _BUDGET_FLOOR) * best + _BUDGET_FLOOR * even
-        bound = rows @ budget
-        lower = float(bound.min(initial=np.inf))
-        live = np.flatnonzero((bound < (1.0 - GAP_TOLERANCE) * upper) & ~are_points(cells))
-        if not len(live) or len(bound) > _MAX_CELLS:
-            all_shares[paid] = budget
-            return Maximin(min(lower, upper), upper, all_shares)
-        if len(live) > _CELLS_AT_ONCE:
-            live = live[np.argpartition(bound[live], _CELLS_AT_ONCE)[:_CELLS_AT_ONCE]]
-        halves, finer = _best_halves(rows_of, cells[live], budget, upper)
-        cells = np.concatenate([np.delete(cells, live), halves])
-        rows = np.concatenate([np.delete(rows, live, axis=0), finer])
+    def _learn_from(self, cells: Cover, information: Array) -> None:
+        """Let the alternatives in the middles of cells join the linear program."""
+        is_point = are_points(cells)
+        at_middles, is_full = self._information_in(middle_points(cells))
+        found = np.concatenate([at_middles[is_full & ~is_point], information[is_point]])
+        if not len(found):
+            return
+        # Alternatives of infinite information cost nothing to refute.
+        is_finite = np.isfinite(found).all(axis=1)
+        self._pool = np.concatenate([self._pool, found[is_finite]])
+        best, self.upper, self._active = best_budget(self._pool, self._active, self._even)
+        # Every group keeps a little, so that an infinite kl is never multiplied by 0.
+        self.budget = (1.0 - _BUDGET_FLOOR) * best + _BUDGET_FLOOR * self._even
 
+    def _best_halves(self, cells: Cover) -> tuple[Cover, Array]:
+        """Halve every cell along the level that lifts its bound most; leave empty halves out.
 
-def _best_halves(
-    rows_of: Callable[[Cover], tuple[Array, Flags]], cells: Cover, budget: Array, upper: float
-) -> tuple[Cover, Array]:
-    """Halve every cell along the level that lifts its bound most; leave empty halves out.
-
-    Often one rate alone decides and the other's level may be anything in a range: halving
-    along that one would multiply cells for nothing.
-    """
-    widths, middles, halves_by_level = (cells["high"] - cells["low"]).T, middle_points(cells), []
-    for level in range(len(widths)):
-        left, right = cells.copy(), cells.copy()
-        left["high"][:, level] = right["low"][:, level] = middles["low"][:, level]
-        halves_by_level.append(np.concatenate([left, right]))
-    rows_by_level, is_full = zip(*map(rows_of, halves_by_level), strict=True)
-    bounds_after = np.where(is_full, np.minimum(np.stack(rows_by_level) @ budget, upper), upper)
-    bounds_after = bounds_after[:, : len(cells)] + bounds_after[:, len(cells) :]
-    bounds_after[widths <= _RESOLUTION] = -1.0
-    is_best = bounds_after >= bounds_after.max(axis=0) * (1.0 - 1e-6)
-    best_level = np.where(is_best, widths, -1.0).argmax(axis=0)
-    is_chosen = is_full & (np.tile(best_level, 2) == np.arange(len(widths))[:, None])
-    return np.stack(halves_by_level)[is_chosen], np.stack(rows_by_level)[is_chosen]
+        Often one rate alone decides and the other's level may be anything in a range: halving
+        along that one would multiply cells for nothing.
+        """
+        widths = (cells["high"] - cells["low"]).T  # a row per level
+        middles = middle_points(cells)["low"]
+        halves = np.empty((len(widths), 2 * len(cells)), dtype=cells.dtype)
+        for level in range(len(widths)):
+            left = cells.copy()
+            right = cells.copy()
+            left["high"][:, level] = middles[:, level]
+            right["low"][:, level] = middles[:, level]
+            halves[level] = np.concatenate([left, right])
+        information, is_full = self._information_in(halves.ravel())
+        information = information.reshape(*halves.shape, -1)  # (levels, halves, paid groups)
+        is_full = is_full.reshape(halves.shape)
+        bounds = np.where(is_full, np.minimum(information @ self.budget, self.upper), self.upper)
+        lift = bounds[:, : len(cells)] + bounds[:, len(cells) :]
+        lift[widths <= _RESOLUTION] = -1.0
+        # Of levels that lift about equally the widest one is halved.
+        is_leading = lift >= lift.max(axis=0) * (1.0 - 1e-6)
+        best_level = np.where(is_leading, widths, -1.0).argmax(axis=0)
+        is_chosen = is_full & (np.tile(best_level, 2) == np.arange(len(widths))[:, None])
+        return halves[is_chosen], information[is_chosen]
 
 
 def middle_points(cells: Cover) -> Cover:
@@ -134,31 +203,41 @@ def best_budget(pool: Array, active: Ints, even: Array) -> tuple[Array, float, I
     Return the best budget, an upper bound of the value, and the rows that matter, which begin with
     those that did before the pool grew.
     """
-    budget, upper = even, np.inf
-    while (values := pool @ budget).min(initial=np.inf) < (1.0 - _PROGRAM_SLACK) * upper:
+    budget = even
+    upper = np.inf
+    values = pool @ budget
+    while values.min(initial=np.inf) < (1.0 - _PROGRAM_SLACK) * upper:
         lowest = np.argsort(values)[:_CUTS_AT_ONCE]
         active = np.union1d(active, lowest[values[lowest] < upper])
         budget, upper = solve_program(pool[active])
+        values = pool @ budget
     return budget, upper, active
 
 
 def solve_program(rows: Array) -> tuple[Array, float]:
-    """Solve the linear program; return the dual's value, a bound however the solver rounds."""
-    (count, groups), scale = rows.shape, float(rows.max(axis=1).min())
+    """Return the best budget for a few alternatives, and a bound of what it buys.
+
+    The linear program maximises the least information over ``rows`` (alternatives, groups). The
+    bound is the dual's value, which holds however the solver rounds.
+    """
+    n_rows, n_groups = rows.shape
+    scale = float(rows.max(axis=1).min())
     if scale <= _NEGLIGIBLE * rows.max():
-        return np.full(groups, 1.0 / groups), 0.0
+        return np.full(n_groups, 1.0 / n_groups), 0.0
+    # The unknowns are the groups' shares of the budget and, last, the least information.
     solution = linprog(
-        np.append(np.zeros(groups), -1.0),
-        A_ub=np.column_stack([-rows / scale, np.ones(count)]),
-        b_ub=np.zeros(count),
-        A_eq=np.append(np.ones(groups), 0.0)[None, :],
+        np.append(np.zeros(n_groups), -1.0),
+        A_ub=np.column_stack([-rows / scale, np.ones(n_rows)]),
+        b_ub=np.zeros(n_rows),
+        A_eq=np.append(np.ones(n_groups), 0.0)[None, :],
         b_eq=[1.0],
     )
     if solution.x is None:
         raise EquipoiseError(f"the linear program behind C* has no solution: {solution.message}")
-    budget = np.maximum(solution.x[:groups], 0.0)
+    budget = np.maximum(solution.x[:n_groups], 0.0)
     mixture = np.maximum(-solution.ineqlin.marginals, 0.0)
-    return budget / budget.sum(), float((mixture @ rows / mixture.sum()).max())
+    mixed_information = mixture @ rows / mixture.sum()
+    return budget / budget.sum(), float(mixed_information.max())
 
 
 def kl(p: float | Array, q: float | Array) -> Array:

@@ -118,14 +118,15 @@ def upper_bound(audit: str, world: CellWorld, question: Question, costs: Costs) 
     2.46507e+06 for 2.83747e+06 labels and 0 feature vectors
     19,068.2 for 21,948.9 labels and 1.4022e+07 feature vectors
     """
-    groups, epsilon_squared = len(world.cells), question.epsilon**2
+    groups = len(world.cells)
+    epsilon_squared = question.epsilon**2
     if audit == "exp":
         log_term = -math.log(exp_event_level(question.strictest_level, groups))
-        longest_wait, features = (
-            440.0 * log_term,
-            lambda q: 3773.0 * log_term / (q * epsilon_squared),
-        )
-        return _price(audit, world, question, costs, longest_wait, features)
+
+        def most_features(rarer_share: float) -> float:
+            return 3773.0 * log_term / (rarer_share * epsilon_squared)
+
+        return _price(audit, world, question, costs, 440.0 * log_term, most_features)
     # 13/12 of the paper's tau: no wait is longer than (1 + epsilon/12) tau/q
     longest_wait = -624.0 * math.log(tau_event_level(question, groups)) / epsilon_squared
     return _price(audit, world, question, costs, longest_wait)
@@ -197,18 +198,19 @@ def _price(
     question: Question,
     costs: Costs,
     tau: float,
-    features: Callable[[float], float] = lambda q: 0.0,
+    features_needed: Callable[[float], float] = lambda q: 0.0,
 ) -> Price:
     """Return the mean price of waiting for tau people of every outcome and group.
 
     RS-Audit and Exp-Audit pass over arrivals of other groups: both q and the price are per arrival
     of anybody, and the group's share cancels. Exp-Audit then asks for the features of
-    ``features(q_m)`` people of every group.
+    ``features_needed(q_m)`` people of every group, ``q_m`` being the rarer outcome's share.
     """
     if audit not in ("baseline", "rs", "exp"):
         raise UnknownName("audit", audit, ("baseline", "rs", "exp"))
     outcomes = outcomes_to_estimate(question, by_features=audit == "exp")
-    q, prices = outcome_shares(world), price_per_arrival(world, costs)
+    q = outcome_shares(world)
+    prices = price_per_arrival(world, costs)
     shares_waited_for = q if audit == "exp" else q[list(outcomes)]
     if audit == "baseline":
         return arrivals_in_turn(shares_waited_for.ravel().tolist(), tau) * sum(prices, Price())
@@ -216,15 +218,12 @@ def _price(
     for group_index, (group, price) in enumerate(zip(world.groups, prices, strict=True)):
         total += arrivals_in_turn(shares_waited_for[:, group_index].tolist(), tau) * price
         if audit == "exp":
-            group_share, rarer_share = (
-                float(q[:, group_index].sum()),
-                float(q[:, group_index].min()),
-            )
-            people_needed = features(rarer_share / group_share) if rarer_share > 0.0 else math.inf
+            group_share = float(q[:, group_index].sum())
+            rarer_share = float(q[:, group_index].min()) / group_share
+            people_needed = features_needed(rarer_share) if rarer_share > 0.0 else math.inf
             denied_share = price.labels / group_share
-            total += people_needed * Price(
-                features=denied_share, cost=denied_share * costs.of(group).feature
-            )
+            feature_cost = denied_share * costs.of(group).feature
+            total += people_needed * Price(features=denied_share, cost=feature_cost)
     return total
 
 
@@ -235,15 +234,10 @@ def price_per_arrival(world: CellWorld, costs: Costs) -> list[Price]:
     ``c_feat``, and ``c_lab`` more with probability ``P[f=0, Y=0, A=a]``.
     """
     prices = []
-    for group, (_, _, denied_good, denied_bad) in zip(
-        world.groups, world.joint.tolist(), strict=True
-    ):
+    for group, shares in zip(world.groups, world.joint.tolist(), strict=True):
+        _, _, denied_good, denied_bad = shares
+        denied = denied_good + denied_bad
         group_costs = costs.of(group)
-        prices.append(
-            Price(
-                labels=denied_good + denied_bad,
-                cost=group_costs.feature * (denied_good + denied_bad)
-                + group_costs.label * denied_bad,
-            )
-        )
+        cost = group_costs.feature * denied + group_costs.label * denied_bad
+        prices.append(Price(labels=denied, cost=cost))
     return prices
