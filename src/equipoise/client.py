@@ -27,9 +27,8 @@ from equipoise.errors import (
 )
 from equipoise.finding import Finding
 from equipoise.history.past import Past
-from equipoise.ledger import Checkpoint, Reply, Status
-from equipoise.ledger import commands as do
-from equipoise.ledger.commands import AT_ONCE, Command, Verbs
+from equipoise.ledger import Checkpoint, Reply, Status, commands
+from equipoise.ledger.commands import BATCH_LIMIT, AuditCommands, Command
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ ERRORS: Mapping[str, type[EquipoiseError]] = {
 """Type of a problem -> the error that a ledger would raise; InvalidInput for every other."""
 
 
-class RemoteAudit(Verbs):
+class RemoteAudit(AuditCommands):
     """One audit on a server.
 
     Parameters
@@ -193,7 +192,7 @@ class RemoteAudit(Verbs):
 
     def events(self, *, after: int = 0) -> Iterator[dict[str, Any]]:
         """Yield what happened, event by event, as far as it goes now."""
-        while page := self._call("GET", f"/events?after={after}&limit={AT_ONCE}")["events"]:
+        while page := self._call("GET", f"/events?after={after}&limit={BATCH_LIMIT}")["events"]:
             yield from page
             after = page[-1]["seq"]
 
@@ -207,7 +206,7 @@ class RemoteAudit(Verbs):
         states = (states,) if isinstance(states, str) else states
         wanted, after = "".join(f"&state={quote(state)}" for state in states), 0
         while after is not None:
-            page = self._call("GET", f"/people?after={after}&limit={AT_ONCE}{wanted}")
+            page = self._call("GET", f"/people?after={after}&limit={BATCH_LIMIT}{wanted}")
             yield from page["people"]
             after = page["next"]
 
@@ -239,7 +238,7 @@ class RemoteAudit(Verbs):
 
 def _keyed(command: Command) -> Command:
     """Return a decision about the audit with a key, so that a repeated call is known as one."""
-    if command.key or do.person_of(command):
+    if command.key or commands.person_of(command):
         return command
     return replace(command, key=secrets.token_hex(16))
 

@@ -18,8 +18,7 @@ from typer.testing import CliRunner
 
 from equipoise.cli import app as command_line
 from equipoise.errors import InvalidInput, LedgerError
-from equipoise.ledger import Reply
-from equipoise.ledger import commands as do
+from equipoise.ledger import Reply, commands
 from equipoise.service import access, load_settings, tokens
 from tests.service.attacking import form_key, kind, log_in, refusal
 from tests.support.postgres import in_memory
@@ -265,7 +264,7 @@ MAY: dict[str, set[str]] = {
 
 @pytest.mark.parametrize("role", ROLES)
 def test_every_command_is_for_its_roles(served: Served, role: str) -> None:
-    assert set(COMMANDS) == set(do.COMMANDS)
+    assert set(COMMANDS) == set(commands.COMMANDS)
     for command, said in COMMANDS.items():
         served.create(f"{command}-{role}")
         answer = served.send(f"{command}-{role}", command, role=role, **said)

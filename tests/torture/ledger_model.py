@@ -30,8 +30,7 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.errors import Conflict, EquipoiseError, InvalidInput, ProtocolError
 from equipoise.evidence import EDITION
 from equipoise.history.past import Past
-from equipoise.ledger import LiveAudit, live, proof, state, status, writer
-from equipoise.ledger import commands as do
+from equipoise.ledger import LiveAudit, commands, live, proof, state, status, writer
 from equipoise.ledger.database import Connection
 from equipoise.ledger.store import Store
 from equipoise.protocol import Want
@@ -155,10 +154,10 @@ class LedgerMachine(RuleBasedStateMachine):
     def ask(self, who: int, person: str, group: str, decision: int) -> None:
         known = self.people.get(person)
         if known is not None and (known.group, known.decision) != (group, decision):
-            self._refused(who, do.Ask(person, group, decision))
+            self._refused(who, commands.Ask(person, group, decision))
             return
         full = self._full(group)
-        reply = self._do(who, do.Ask(person, group, decision))
+        reply = self._do(who, commands.Ask(person, group, decision))
         if known is None:
             silent = self.paused or self.concluded or full
             assert reply.want is Want.NOTHING or not silent, "somebody was asked all the same"
@@ -174,12 +173,12 @@ class LedgerMachine(RuleBasedStateMachine):
     def tell(self, who: int, person: str, outcome: int) -> None:
         known = self.people.get(person)
         if known is None:
-            self._refused(who, do.Tell(person, outcome))
+            self._refused(who, commands.Tell(person, outcome))
             return
         if known.outcome is not None and known.outcome != outcome:
-            assert isinstance(self._refused(who, do.Tell(person, outcome)), Conflict)
+            assert isinstance(self._refused(who, commands.Tell(person, outcome)), Conflict)
             return
-        reply = self._do(who, do.Tell(person, outcome))
+        reply = self._do(who, commands.Tell(person, outcome))
         if known.outcome is None:
             known.outcome = outcome
             if known.state not in ("SKIPPED", "WITHDRAWN"):
@@ -206,30 +205,30 @@ class LedgerMachine(RuleBasedStateMachine):
     def execute(self, who: int, person: str) -> None:
         known = self.people.get(person)
         if known is None or known.want is Want.NOTHING or known.state == "WITHDRAWN":
-            self._refused(who, do.Execute(person))
+            self._refused(who, commands.Execute(person))
             return
-        self._do(who, do.Execute(person))
+        self._do(who, commands.Execute(person))
         known.state = "EXECUTED" if known.state == "RESERVED" else known.state
 
     @rule(who=st.integers(0, 1), person=PEOPLE)
     def withdraw(self, who: int, person: str) -> None:
         known = self.people.get(person)
         if known is None or known.state not in ("RESERVED", "WITHDRAWN"):
-            self._refused(who, do.Withdraw(person))
+            self._refused(who, commands.Withdraw(person))
             return
-        self._do(who, do.Withdraw(person))
+        self._do(who, commands.Withdraw(person))
         known.state = "WITHDRAWN"
 
     @rule(who=st.integers(0, 1), person=PEOPLE, give_up=st.booleans())
     def become_overdue(self, who: int, person: str, give_up: bool) -> None:
         known = self.people.get(person)
         if known is None or known.state not in OPEN:
-            self._refused(who, do.MarkOverdue(person))
+            self._refused(who, commands.MarkOverdue(person))
             return
-        self._do(who, do.MarkOverdue(person))
+        self._do(who, commands.MarkOverdue(person))
         known.state = "OVERDUE"
         if give_up:
-            self._do(who, do.WriteOff(person))
+            self._do(who, commands.WriteOff(person))
             known.state = "WRITTEN_OFF"
             known.cost = HOLD * (1 - known.decision)
 
@@ -237,9 +236,9 @@ class LedgerMachine(RuleBasedStateMachine):
     def correct(self, who: int, person: str, outcome: int) -> None:
         known = self.people.get(person)
         if known is None or known.outcome is None:
-            self._refused(who, do.Correct(person, outcome, "test"))
+            self._refused(who, commands.Correct(person, outcome, "test"))
             return
-        command = do.Correct(person, outcome, "test")
+        command = commands.Correct(person, outcome, "test")
         if outcome == known.outcome:
             assert self._do(who, command).repeated
             return
@@ -256,9 +255,9 @@ class LedgerMachine(RuleBasedStateMachine):
     def change_the_budget(self, who: int, more: int | None) -> None:
         head = self.programs[who]._store.head(self.programs[who].row.id)
         if head.spent + head.reserved > 0:
-            self._refused(who, do.SetBudget(head.spent + head.reserved - 1, "less"))
+            self._refused(who, commands.SetBudget(head.spent + head.reserved - 1, "less"))
         cap = None if more is None else head.spent + head.reserved + more
-        command = do.SetBudget(cap, "test")
+        command = commands.SetBudget(cap, "test")
         if cap == self.cap:
             assert self._do(who, command).repeated
             return
@@ -275,9 +274,9 @@ class LedgerMachine(RuleBasedStateMachine):
         groups=st.sampled_from([{}, {"A": 1}, {"A": 4, "B": 2}]),
     )
     def change_the_limits(self, who: int, limit: int | None, groups: dict[str, int]) -> None:
-        self._refused(who, do.SetLimits(0, groups, "test"))
-        self._refused(who, do.SetLimits(limit, {"nobody": 1}, "test"))
-        command, limits = do.SetLimits(limit, groups, "test"), (limit, groups)
+        self._refused(who, commands.SetLimits(0, groups, "test"))
+        self._refused(who, commands.SetLimits(limit, {"nobody": 1}, "test"))
+        command, limits = commands.SetLimits(limit, groups, "test"), (limit, groups)
         if limits == self.limits:
             assert self._do(who, command).repeated
             return
@@ -319,7 +318,7 @@ class LedgerMachine(RuleBasedStateMachine):
             self._refused_by_the_books_too(who, file, corrected)
             return
         told = {g: now for g, now in file.items() if any(now)}  # who is left out has none
-        command = do.SetRandomAccepts(told, corrected, "test")
+        command = commands.SetRandomAccepts(told, corrected, "test")
         if not self.adaptive:
             self._refused(who, command)
         elif file == self.accepts:
@@ -336,10 +335,12 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(who=st.integers(0, 1), sure=st.integers(0, 5))
     def conclude(self, who: int, sure: int) -> None:
         if self.concluded:
-            assert self._do(who, do.Conclude("test")).repeated
+            assert self._do(who, commands.Conclude("test")).repeated
         elif sure == 0:
             about = ("concluded",)
-            self._change(who, do.Conclude("test"), about, lambda: setattr(self, "concluded", True))
+            self._change(
+                who, commands.Conclude("test"), about, lambda: setattr(self, "concluded", True)
+            )
 
     @rule(who=st.integers(0, 1), change_of_mind=st.booleans())
     def upgrade_to_a_new_edition(self, who: int, change_of_mind: bool) -> None:
@@ -347,20 +348,24 @@ class LedgerMachine(RuleBasedStateMachine):
 
         Its statistics are the same ones under another number, so evidence must be the same.
         """
-        assert self._do(who, do.Upgrade("test")).repeated
+        assert self._do(who, commands.Upgrade("test")).repeated
         self._become(self.edition + 1)
-        for command in (do.Ask("new", "A", 0), do.Pause("test"), do.Conclude("test")):
+        for command in (
+            commands.Ask("new", "A", 0),
+            commands.Pause("test"),
+            commands.Conclude("test"),
+        ):
             self._refused(who, command)
         assert self.programs[who].status().edition == self.edition - 1
-        reply = self._do(who, do.Upgrade("test"))
+        reply = self._do(who, commands.Upgrade("test"))
         if "upgraded" in self.approvals:
             if change_of_mind:
-                self._do(who, do.Reject(reply.number, "not yet"))
+                self._do(who, commands.Reject(reply.number, "not yet"))
                 self.settled[reply.number] = "REJECTED"
-                reply = self._do(who, do.Upgrade("test"))
-            self._refused(who, do.Approve(reply.number))
+                reply = self._do(who, commands.Upgrade("test"))
+            self._refused(who, commands.Approve(reply.number))
             self.settled[reply.number] = "UPGRADED"
-            reply = self._do(1 - who, do.Approve(reply.number))
+            reply = self._do(1 - who, commands.Approve(reply.number))
         assert reply.state == "UPGRADED"
         assert self.programs[who].status().edition == self.edition
 
@@ -368,13 +373,13 @@ class LedgerMachine(RuleBasedStateMachine):
     def decide_a_proposal(self, who: int, approve: bool, data: st.DataObject) -> None:
         """Approve or reject one that is open, or that was decided before; or one that is none."""
         numbers = [*self.proposals, *self.settled]
-        self._refused(who, do.Approve(max(numbers, default=0) + 10_000))
+        self._refused(who, commands.Approve(max(numbers, default=0) + 10_000))
         if not numbers:
             return
         self._decide(who, approve, data.draw(st.sampled_from(numbers)))
 
     def _decide(self, who: int, approve: bool, number: int) -> None:
-        command = do.Approve(number) if approve else do.Reject(number, "test")
+        command = commands.Approve(number) if approve else commands.Reject(number, "test")
         if number in self.settled:
             if approve == (self.settled[number] == "REJECTED"):
                 self._refused(who, command)
@@ -397,7 +402,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def pause_or_resume(self, who: int, on: bool, number: int) -> None:
         """Send it with a key, perhaps long after the same one was carried out."""
         key = f"{'pause' if on else 'resume'} {number}"
-        command = do.Pause("test", key=key) if on else do.Resume("test", key=key)
+        command = commands.Pause("test", key=key) if on else commands.Resume("test", key=key)
         if key in self.keys or self.paused == on:
             assert self._do(who, command).repeated
         else:
@@ -411,10 +416,12 @@ class LedgerMachine(RuleBasedStateMachine):
     def erase(self, who: int, person: str) -> None:
         known = self.people.get(person)
         if known is not None and known.state in OPEN:
-            self._refused(who, do.Erase(person))
+            self._refused(who, commands.Erase(person))
             return
         if known is None:
-            assert self._do(who, do.Erase(person)).state == ("UNLINKED" if self.left else "ERASED")
+            assert self._do(who, commands.Erase(person)).state == (
+                "UNLINKED" if self.left else "ERASED"
+            )
             return
 
         def happens() -> None:
@@ -423,7 +430,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert self.programs[who].person(person) is None
 
         here = lambda: self.people.get(person) is known  # noqa: E731
-        self._change(who, do.Erase(person), ("erased", id(known)), happens, here)
+        self._change(who, commands.Erase(person), ("erased", id(known)), happens, here)
 
     @rule(who=st.integers(0, 1))
     def scrub(self, who: int) -> None:
@@ -468,7 +475,7 @@ class LedgerMachine(RuleBasedStateMachine):
             row = stored[person]
             assert (row.state, row.want) == (known.state, known.want), person
             assert row.outcome == known.outcome, person
-        accepts = audit._driver.replay().books.random_accepts
+        accepts = audit._driver.replay().rules.random_accepts
         assert {g: tuple(counts) for g, counts in accepts.items()} == self.accepts
         shown = audit.status()
         assert (shown.max_in_flight, shown.max_in_flight_groups) == self.limits
@@ -492,7 +499,7 @@ class LedgerMachine(RuleBasedStateMachine):
         other.steps = [*asked, *answers, *revised]
         # at the end: what a file decides at the beginning stands, whoever is asked after it
         other.random_accepts = [(len(steps), *file) for _, *file in state.random_accepts]
-        concluded = state.books.concluded
+        concluded = state.rules.concluded
         findings = [
             one.audit.finding or (one.audit.so_far(concluded) if concluded else None)
             for one in (state, other)
@@ -505,13 +512,13 @@ class LedgerMachine(RuleBasedStateMachine):
 
     # -- helpers ----------------------------------------------------------------------------------
 
-    def _do(self, who: int, command: do.Command) -> Any:
+    def _do(self, who: int, command: commands.Command) -> Any:
         return self._through_crashes(lambda: self.programs[who].do(command))
 
     def _change(
         self,
         who: int,
-        command: do.Command,
+        command: commands.Command,
         about: tuple[Any, ...],
         happens: Callable[[], None],
         possible: Callable[[], bool] = lambda: True,
@@ -555,7 +562,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 continue
         raise AssertionError("the ledger does not recover")
 
-    def _refused(self, who: int, command: do.Command) -> EquipoiseError:
+    def _refused(self, who: int, command: commands.Command) -> EquipoiseError:
         try:
             self._do(who, command)
         except (InvalidInput, ProtocolError) as error:  # a LedgerError is a failure, no refusal
@@ -566,12 +573,12 @@ class LedgerMachine(RuleBasedStateMachine):
         self, who: int, file: dict[str, tuple[int, ...]], corrected: dict[str, int]
     ) -> None:
         """Require that neither a command nor a forged event brings this file."""
-        self._refused(who, do.SetRandomAccepts(file, corrected, "test"))
-        books = self.programs[who]._driver.replay().books
+        self._refused(who, commands.SetRandomAccepts(file, corrected, "test"))
+        rules = self.programs[who]._driver.replay().rules
         try:
             counts = {group: list(own) for group, own in file.items()}
             data = {"random_accepts": counts, "corrected": corrected, "why": "test"}
-            books._change_random_accepts(data, {})
+            rules._change_random_accepts(data, {})
         except ValueError:
             return
         raise AssertionError(f"the books took {file} after {self.accepts}")

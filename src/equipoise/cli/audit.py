@@ -11,7 +11,7 @@ import typer
 
 from equipoise.audits.catalogue import AUDITS
 from equipoise.cli import audit_people as people
-from equipoise.cli.audit_people import KNOWN, WHY, and_verdict, replied
+from equipoise.cli.audit_people import KNOWN, WHY, replied, with_verdict
 from equipoise.cli.console import Answer, Table, somebody_answers, stop_on, working
 from equipoise.cli.options import (
     ACTOR,
@@ -238,7 +238,7 @@ def _changed(live: LiveAudit, kind: str, why: str, **own: Any) -> Answer:
     if reply.state == kind.upper() and not reply.repeated:
         taken = "; ".join(describe_event(kind, own, live.settings))
         answer = Answer(reply, f"{kind.replace('_', ' ')}: {taken}")
-    return and_verdict(live, answer, before)
+    return with_verdict(live, answer, before)
 
 
 @command(live=acting_audit)
@@ -257,7 +257,7 @@ def resume(live: LiveAudit, why: str = WHY) -> Answer:
 def approve(live: LiveAudit, proposal: int = PROPOSAL) -> Answer:
     """Carry out what somebody else proposed."""
     before = live.finding
-    return and_verdict(live, replied(live.approve(proposal)), before)
+    return with_verdict(live, replied(live.approve(proposal)), before)
 
 
 @command(live=acting_audit)

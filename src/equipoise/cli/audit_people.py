@@ -23,7 +23,7 @@ FILES = "Many people at once"
 Carry = Callable[..., Answer]
 EXPLAINED = ("UNLINKED", "CONCLUDED", "DECIDED")  # states of an audit that say why
 
-SAID = {  # of a person's state, and of why nothing is wanted
+REPLY_TEXT = {  # of a person's state, and of why nothing is wanted
     "SCORE_ONLY": "nothing to do (looked at, and not drawn to be asked)",
     "RESERVED": "override this denial, and tell how it goes",
     "AWAITED": "tell how it goes",  # of an approved person
@@ -51,8 +51,8 @@ KNOWN = typer.Argument(..., metavar="PERSON", help="Pseudonym.", show_default=Fa
 WHY = option(..., "Reason, kept in the ledger.")
 
 
-def what_came(reply: Reply, command: object) -> str:
-    """Return the key in ``SAID`` of what came of a command."""
+def reply_key(reply: Reply, command: object) -> str:
+    """Return the key in ``REPLY_TEXT`` of what came of a command."""
     if reply.state == "RESERVED" and getattr(command, "decision", 0) == 1:
         return "AWAITED"
     if reply.state == "WITHDRAWN" and hasattr(command, "outcome"):
@@ -64,8 +64,8 @@ def replied(reply: Reply, command: object = None) -> Answer:
     """Return what came of one command, in words too: what to do now, or what is known."""
     if reply.repeated and reply.state in IDLE:
         return Answer(reply, IDLE[reply.state])
-    again, came = ", as before" if reply.repeated else "", what_came(reply, command)
-    said = SAID.get(came, came.lower())
+    again, came = ", as before" if reply.repeated else "", reply_key(reply, command)
+    said = REPLY_TEXT.get(came, came.lower())
     if reply.state == "PROPOSED":
         return Answer(reply, f"proposed as {reply.number}{again}; somebody else must approve it")
     if not reply.person:
@@ -74,7 +74,7 @@ def replied(reply: Reply, command: object = None) -> Answer:
     return Answer(reply, f"{reply.person}: {said}{again}")
 
 
-def and_verdict(live: LiveAudit, answer: Answer, before: Finding | None = None) -> Answer:
+def with_verdict(live: LiveAudit, answer: Answer, before: Finding | None = None) -> Answer:
     """Return an answer with the verdict of now, and that of ``before`` if it holds no more."""
     now, said = live.finding, []
     if before is not None and (now is None or now.verdict is not before.verdict):
@@ -133,7 +133,7 @@ def one_or_many(
         else:
             done = store(live, file, columns, make, results=results)
             answer = Answer(done, str(done), done.problem())
-        return and_verdict(live, answer) if verb == "tell" else answer
+        return with_verdict(live, answer) if verb == "tell" else answer
 
     return carry_out
 
@@ -219,4 +219,4 @@ def correct(
 ) -> Answer:
     """Replace an outcome that was wrong; the old one stays in the ledger."""
     before, right = live.finding, live.settings.values.read_bit("outcome", outcome)
-    return and_verdict(live, replied(live.correct(person, right, why)), before)
+    return with_verdict(live, replied(live.correct(person, right, why)), before)

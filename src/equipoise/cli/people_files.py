@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise._json import JsonValue
 from equipoise._output_files import refuse_overwriting, replace_file
-from equipoise.cli.audit_people import SAID, what_came
+from equipoise.cli.audit_people import REPLY_TEXT, reply_key
 from equipoise.cli.console import working
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.coding import ValueReader
 from equipoise.history.tables import as_bad_data, require_once
-from equipoise.ledger.commands import AT_ONCE, Ask, Command, printable
+from equipoise.ledger.commands import BATCH_LIMIT, Ask, Command, printable
 
 if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
@@ -215,7 +215,7 @@ class BatchResult(JsonValue):
         lines = [f"{self.rows:,} rows: {self.new:,} new, {self.repeated:,} known before"]
         lines[0] += f", {len(self.refused):,} refused"
         lines[0] += f", {self.silent:,} without an outcome yet" if self.silent else ""
-        lines += [f"  {n:,} x {SAID[came]}" for came, n in sorted(self.answers.items())]
+        lines += [f"  {n:,} x {REPLY_TEXT[came]}" for came, n in sorted(self.answers.items())]
         lines += [f"  line {row['line']:,}: {row['problem']}" for row in self.refused[:SHOWN]]
         if len(self.refused) > SHOWN:
             lines.append(f"  and {len(self.refused) - SHOWN:,} more (--json or --results show all)")
@@ -249,7 +249,7 @@ def store(
         table = None if file is None else csv.writer(file)
         if table is not None:
             table.writerow(("line", *RESULT_COLUMNS))
-        while part := list(islice(rows, AT_ONCE)):
+        while part := list(islice(rows, BATCH_LIMIT)):
             commands = [columns.command(row, make) for _, row in part]
             replies = iter(live.run(command for command in commands if command is not None))
             for (line, row), command in zip(part, commands, strict=True):
@@ -269,6 +269,6 @@ def store(
                 total.repeated += reply.repeated
                 total.new += not reply.repeated
                 if isinstance(command, Ask):
-                    came = what_came(reply, command)
+                    came = reply_key(reply, command)
                     total.answers[came] = total.answers.get(came, 0) + 1
     return total

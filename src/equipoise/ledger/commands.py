@@ -16,8 +16,8 @@ Commands about a person may be repeated: what was carried out before is answered
 leaves it in its event, and any later one with the same key is answered from the record, however
 late it comes (pause, resume, and the first *pause* once more).
 
-:class:`Verbs` are the same commands as methods: :class:`~equipoise.ledger.live.LiveAudit` carries
-them out in a ledger and :class:`~equipoise.client.RemoteAudit` sends them to a server.
+:class:`AuditCommands` are the same commands as methods: :class:`~equipoise.ledger.live.LiveAudit`
+carries them out in a ledger and :class:`~equipoise.client.RemoteAudit` sends them to a server.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from equipoise.finding import Finding
 from equipoise.ledger import inputs
 from equipoise.protocol import Want
 
-AT_ONCE = 1000  # commands per transaction, or per message, in a long batch
+BATCH_LIMIT = 1000  # commands per transaction, or per message, in a long batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -293,7 +293,7 @@ class Reply(JsonValue):
     problem: str | None = None
 
 
-class Verbs(ABC):
+class AuditCommands(ABC):
     """The verbs of an audit; a subclass says how commands are carried out.
 
     Every verb may be repeated after a failure: what was carried out before is answered as it was
@@ -313,8 +313,8 @@ class Verbs(ABC):
     def attempt(self, commands: Sequence[Command | EquipoiseError]) -> list[Reply | EquipoiseError]:
         """Carry out commands of any kind and number; return a result, or why not, for each."""
         found: list[Reply | EquipoiseError] = []
-        for start in range(0, len(commands), AT_ONCE):
-            part = [_checked(c) for c in commands[start : start + AT_ONCE]]
+        for start in range(0, len(commands), BATCH_LIMIT):
+            part = [_checked(c) for c in commands[start : start + BATCH_LIMIT]]
             good = [c for c in part if not isinstance(c, EquipoiseError)]
             done = iter(self.results(good) if good else ())
             found += [c if isinstance(c, EquipoiseError) else next(done) for c in part]

@@ -18,16 +18,16 @@ from equipoise._output_files import refuse_overwriting, sqlite_files
 from equipoise.errors import EquipoiseError, InvalidInput, LedgerError, require_non_negative
 from equipoise.finding import Finding, Interval
 from equipoise.history.past import Past
-from equipoise.ledger import commands as do
-from equipoise.ledger import inputs
-from equipoise.ledger.commands import Command, Reply, Scrubbed, Verbs
+from equipoise.ledger import commands, inputs
+from equipoise.ledger.commands import AuditCommands, Command, Reply, Scrubbed
 from equipoise.ledger.proof import Checkpoint, verify_ledger, write_lines
 from equipoise.ledger.settings import Settings, new_settings
 from equipoise.ledger.state import AuditState, EvidencePoint, replay
 from equipoise.ledger.status import Status, good_shares_of, status_of
 from equipoise.ledger.store import AuditRow, Store
+from equipoise.ledger.timestamps import format_timestamp
 from equipoise.ledger.verify import GENESIS, Head, PersonRecord, Proof, canonical, digest
-from equipoise.ledger.writer import TransactionWriter, stamp
+from equipoise.ledger.writer import TransactionWriter
 from equipoise.question import Costs, Question
 
 IN_PLACE = 16  # corrections of one transaction that the audit takes as they come, tens of ms each
@@ -55,7 +55,7 @@ def list_audits(ledger: str) -> list[AuditRow]:
         return store.audits()
 
 
-class LiveAudit(Verbs):
+class LiveAudit(AuditCommands):
     """One audit in a ledger; use :meth:`create` or :meth:`open`.
 
     Every method may be called from many threads and many processes at once, and repeated after a
@@ -162,7 +162,7 @@ class LiveAudit(Verbs):
         """
         who = inputs.system_user() if actor is None else inputs.name("actor", actor)
         store = Store(ledger, create=True)
-        uid, time = uuid.uuid4().hex, stamp(store.now())
+        uid, time = uuid.uuid4().hex, format_timestamp(store.now())
         event = {
             "actor": who, "audit": uid, "data": settings.to_data(), "prev": GENESIS, "seq": 1,
             "time": time, "type": "created",
@@ -208,9 +208,11 @@ class LiveAudit(Verbs):
                 "'days' (--days) is needed: the audit was made without 'overdue_after'"
             )
         require_non_negative("days", limit)
-        before = stamp(self._store.now() - timedelta(days=min(limit, LONG_AGO)))
+        before = format_timestamp(self._store.now() - timedelta(days=min(limit, LONG_AGO)))
         waiting = self.people(states=("RESERVED", "EXECUTED"))
-        return self.run(do.MarkOverdue(str(row.person)) for row in waiting if row.asked < before)
+        return self.run(
+            commands.MarkOverdue(str(row.person)) for row in waiting if row.asked < before
+        )
 
     def scrub(self) -> Reply:
         """Rewrite the database's files, so that no copy of anybody who was erased stays in them.
@@ -219,7 +221,7 @@ class LiveAudit(Verbs):
         still there and who must do what in ``why``. It takes as long as the ledger is large, and
         writers wait: do it once after many.
         """
-        erased = self._driver.read(lambda state: state.books.erased)
+        erased = self._driver.read(lambda state: state.rules.erased)
         if still_there := self._store.scrub():
             return Reply("", state="UNLINKED", why=still_there)
         (reply,) = self._driver.run([Scrubbed(erased)], self.actor)
@@ -272,7 +274,7 @@ class LiveAudit(Verbs):
         larger numbers, so many.
         """
         states = (states,) if isinstance(states, str) else states
-        numbers = sorted(self._driver.read(lambda s: s.books.contradicted)) if conflicted else None
+        numbers = sorted(self._driver.read(lambda s: s.rules.contradicted)) if conflicted else None
         return self._store.people(self.row.id, states, numbers, after, limit)
 
     def pending_by_day(self) -> list[tuple[str, str, int]]:
@@ -315,7 +317,7 @@ class LiveAudit(Verbs):
         if people is not None:
             self.refuse_overwriting(people)
             refuse_overwriting(people, [path], "the file of events")
-        head, arrived = self._driver.read(lambda s: (replace(s.books.head), s.books.arrived))
+        head, arrived = self._driver.read(lambda s: (replace(s.rules.head), s.rules.arrived))
         write_lines(path, self.lines(head.seq))
         if people is not None:
             keys = (
@@ -392,9 +394,9 @@ class Driver:
             # What takes long is done before others have to wait for their turn to write.
             self.read(AuditState.check_books)
             with self._store.write(self._row.id) as transaction:
-                state, now = self._current(transaction.head), stamp(transaction.now)
+                state, now = self._current(transaction.head), format_timestamp(transaction.now)
                 todo = [command for job in jobs for command in job.commands]
-                if sum(isinstance(command, do.Correct) for command in todo) > IN_PLACE:
+                if sum(isinstance(command, commands.Correct) for command in todo) > IN_PLACE:
                     state.forget()  # it is rebuilt once, with all corrections
                 seed = bytes.fromhex(self._row.seed)
                 writer = TransactionWriter(state, seed, transaction, todo)
@@ -406,9 +408,9 @@ class Driver:
                 state.check_books()
                 if writer.events:
                     people = list(writer.touched.values())
-                    transaction.append(state.books.head, writer.events, writer.keys, people)
-            state.books.people = None
-            self._seen = (state.books.head.seq, state.books.head.hash)
+                    transaction.append(state.rules.head, writer.events, writer.keys, people)
+            state.rules.people = None
+            self._seen = (state.rules.head.seq, state.rules.head.hash)
         except BaseException as error:
             self._state = None  # it may have seen what was not stored
             for job in jobs:
@@ -423,9 +425,9 @@ class Driver:
         """Return the state at this head: what is in memory, and what others have appended."""
         self._require_known(head)
         state, self._state = self._state or AuditState(), None
-        after = state.books.head.seq
+        after = state.rules.head.seq
         replay(self._store.events(self._row.id, after=after, upto=head.seq), state)
-        if state.books.head != head:
+        if state.rules.head != head:
             raise LedgerError(
                 f"the events of {self._row.name!r} do not lead to its head: damaged; run verify"
             )

@@ -17,7 +17,7 @@ from equipoise.ledger import verify as verifier
 from equipoise.ledger.database import Connection
 from equipoise.ledger.state import AuditState
 from equipoise.ledger.store import PERSON, TABLES, VERSION, Store, read_audit
-from equipoise.ledger.verify import MISREAD, Books, Broken, PersonRecord, Proof, verify
+from equipoise.ledger.verify import MISREAD, Broken, LedgerRules, PersonRecord, Proof, verify
 
 T = TypeVar("T")
 
@@ -38,22 +38,22 @@ def verify_ledger(store: Store, audit_id: int, checkpoints: Sequence[tuple[int, 
         _check_database(connection)
         row = read_audit(connection, audit_id)
         state = AuditState(strict=True)
-        books = state.books
+        rules = state.rules
         try:
             proof = _repeated(
                 _lines(connection, audit_id),
                 state,
                 head=row.hash,
                 checkpoints=checkpoints,
-                people=_compared_people(connection, audit_id, books),
+                people=_compared_people(connection, audit_id, rules),
                 seed=row.seed,
             )
         except (Broken, *MISREAD) as error:
             raise LedgerError(f"the ledger is broken: {error}") from error
-        for name, right in {**vars(books.head), "uid": proof.audit, "name": proof.name}.items():
+        for name, right in {**vars(rules.head), "uid": proof.audit, "name": proof.name}.items():
             _same(f"the audit's {name}", getattr(row, name), right)
         query = "SELECT key, seq FROM command_keys WHERE audit_id = ?"
-        _same("keys of commands", dict(connection.run(query, (audit_id,)).fetchall()), books.keys)
+        _same("keys of commands", dict(connection.run(query, (audit_id,)).fetchall()), rules.keys)
     return proof
 
 
@@ -84,9 +84,9 @@ def verify_export(
 
 def _repeated(lines: Iterable[bytes], state: AuditState, **known: Any) -> Proof:
     """Verify lines and say how far their statistics were repeated; raise if they say otherwise."""
-    proof = verify(lines, **known, books=state.books, take=state.take)
+    proof = verify(lines, **known, rules=state.rules, take=state.take)
     begun = state.settings.edition
-    if state.foreign:
+    if state.has_other_edition:
         return replace(
             proof,
             statistics=f"not repeated: this program has edition {EDITION}; use equipoise "
@@ -110,11 +110,11 @@ def _lines(connection: Connection, audit_id: int) -> Iterator[bytes]:
 
 
 def _compared_people(
-    connection: Connection, audit_id: int, books: Books
+    connection: Connection, audit_id: int, rules: LedgerRules
 ) -> Iterator[Mapping[str, Any]]:
     """Compare every column with the events; yield the keys of those who have one."""
     query = f"SELECT {PERSON} FROM people WHERE audit_id = ? ORDER BY number"
-    number, people = 0, books.people or {}
+    number, people = 0, rules.people or {}
     for number, values in enumerate(connection.stream(query, (audit_id,)), start=1):
         row = PersonRecord(*values)
         _same(f"person {number}", replace(row, person=None, salt=None), people.get(number))

@@ -20,9 +20,9 @@ from equipoise.ledger.settings import Settings, build
 from equipoise.ledger.verify import (
     MISREAD,
     UNASKED,
-    Books,
     Data,
     Event,
+    LedgerRules,
     PersonRecord,
     PersonState,
     digest,
@@ -50,8 +50,8 @@ class AuditState:
     """The audit as of its latest event: the books, a log of requests and answers, drift as counts.
 
     What an event does to people, money and the audit is up to the rule book
-    (:class:`~equipoise.ledger.verify.Books`); this class passes it on to the statistics. The log
-    determines the audit object: a new one that replays it, with the cap as it is now, is in the
+    (:class:`~equipoise.ledger.verify.LedgerRules`); this class passes it on to the statistics. The
+    log determines the audit object: a new one that replays it, with the cap as it is now, is in the
     same state. So nothing of an audit object is ever stored, and how evidence is weighed may change
     without a change of the format.
 
@@ -64,7 +64,7 @@ class AuditState:
     """
 
     def __init__(self, *, strict: bool = False) -> None:
-        self.books = Books({} if strict else None)
+        self.rules = LedgerRules({} if strict else None)
         self.settings: Settings
         self.drift: DriftCounts
         self.steps: list[Step] = []
@@ -86,10 +86,10 @@ class AuditState:
         ValueError, LedgerError
             If the event cannot follow those before it, or the statistics say otherwise.
         """
-        kind, data, requests = event["type"], event["data"], self.books.requests
+        kind, data, requests = event["type"], event["data"], self.rules.requests
         if kind == "verdict" and self._repeats:
             self._check_verdict(event["seq"], data["finding"])
-        person = self.books.take(event, own)
+        person = self.rules.take(event, own)
         if kind == "created":
             self.settings = Settings.from_data(data)
             self.drift = DriftCounts(self.settings.groups)
@@ -166,7 +166,7 @@ class AuditState:
         self.require_edition()
         if self._audit is None:
             try:
-                audit, start = build(self.settings, self.books.head.cap), 0
+                audit, start = build(self.settings, self.rules.head.cap), 0
                 for end, *accepts in self.random_accepts:
                     audit.restore(self.steps[start:end])
                     audit.set_random_accepts(*accepts)
@@ -189,7 +189,7 @@ class AuditState:
         Labels of a test programme count from the beginning, as in its last file.
         """
         self.require_edition()
-        steps, audit = self.steps, build(self.settings, self.books.head.cap)
+        steps, audit = self.steps, build(self.settings, self.rules.head.cap)
         for _, accepts, corrected in self.random_accepts:
             audit.set_random_accepts(accepts, corrected)
         if self.settings.assist is None:  # where scores decided, corrections come in order
@@ -203,7 +203,7 @@ class AuditState:
 
     @property
     def _repeats(self) -> bool:
-        return self._strict and not self.foreign
+        return self._strict and not self.has_other_edition
 
     def _decide_again(self, recorded: Ticket, data: Data, requests: int) -> None:
         audit, record = self.audit, recorded.score_record
@@ -220,7 +220,7 @@ class AuditState:
         known = {name: data.get(name, False) for name in made}
         if made != known or not _same_decision(ticket, recorded):
             raise LedgerError(
-                f"event {self.books.head.seq} says that {recorded!r} was wanted, {known}; the "
+                f"event {self.rules.head.seq} says that {recorded!r} was wanted, {known}; the "
                 f"audit says {ticket!r}, {made}"
             )
 
@@ -246,16 +246,16 @@ class AuditState:
     # -- what follows from the events -------------------------------------------------------------
 
     @property
-    def foreign(self) -> bool:
+    def has_other_edition(self) -> bool:
         """Whether the audit is weighed by another edition of the statistics than this program's."""
-        return self.books.edition != EDITION
+        return self.rules.edition != EDITION
 
     def require_edition(self) -> None:
         """Refuse to go on under statistics that are not this program's."""
-        if self.foreign:
+        if self.has_other_edition:
             name = self.settings.name
             raise ProtocolError(
-                f"audit {name!r} is weighed by edition {self.books.edition} of the statistics "
+                f"audit {name!r} is weighed by edition {self.rules.edition} of the statistics "
                 f"(equipoise {self.settings.software}), this program has edition {EDITION}: it "
                 "can be read, and its chain, books and money verified, but not continued. Use "
                 "that version, or let an approver weigh what is recorded by the present edition: "
@@ -264,19 +264,19 @@ class AuditState:
 
     def finding(self) -> Finding | None:
         """Return what the evidence supports by now, None while the audit is in progress."""
-        books = self.books
-        if self.foreign:
+        rules = self.rules
+        if self.has_other_edition:
             try:
-                return None if books.recorded is None else Finding.from_dict(books.recorded)
+                return None if rules.recorded is None else Finding.from_dict(rules.recorded)
             except (EquipoiseError, LookupError, TypeError, ValueError):
                 return None  # another edition's findings may say other things
-        if self.audit.finding is None and books.concluded is None:
+        if self.audit.finding is None and rules.concluded is None:
             return None
-        return self.so_far(f"concluded ({books.concluded!r}) before the evidence decided")
+        return self.so_far(f"concluded ({rules.concluded!r}) before the evidence decided")
 
     def so_far(self, why: str = "the audit goes on") -> Finding:
         """Return what the evidence would support if nobody else came; the cost is the ledger's."""
-        head, said = self.books.head, self.settings
+        head, said = self.rules.head, self.settings
         found, cost = self.audit.so_far(why), float(head.spent + head.overrun)
         return replace(found, cost=cost, currency=said.currency, decimals=said.decimals)
 
@@ -286,9 +286,9 @@ class AuditState:
 
     def check_books(self) -> None:
         """Raise unless the audit object's account agrees with the ledger's."""
-        if self.foreign:
+        if self.has_other_edition:
             return
-        head = self.books.head
+        head = self.rules.head
         mine = head.spent + head.overrun + head.reserved
         theirs = self.audit.cost + self.audit.reserved
         if mine != theirs and mine < LIMIT:  # corrections may go beyond, where floats are inexact

@@ -168,28 +168,28 @@ def _count(number: int, what: str) -> str:
 
 def status_of(state: AuditState) -> Status:
     """Describe a state."""
-    books, settings, tests = state.books, state.settings, state.drift_tests()
+    rules, settings, tests = state.rules, state.settings, state.drift_tests()
     # A verdict is an event: while there is none nobody waits for statistics.
-    running = books.recorded is None and books.concluded is None
+    running = rules.recorded is None and rules.concluded is None
     if (finding := None if running else state.finding()) is not None:
         alarms = tuple(str(test) for test in tests if test.alarm)
         new = tuple(line for line in alarms if line not in finding.warnings)
         finding = replace(finding, warnings=(*finding.warnings, *new))
     # what settings, books and head say under the same name
-    known = vars(settings) | vars(books) | vars(books.head)
+    known = vars(settings) | vars(rules) | vars(rules.head)
     own = {field.name: known[field.name] for field in fields(Status) if field.name in known}
     own |= {
-        "events": books.head.seq,
-        "head": books.head.hash,
+        "events": rules.head.seq,
+        "head": rules.head.hash,
         "groups": {
             group: replace(tally, states={str(s): n for s, n in sorted(tally.states.items()) if n})
-            for group, tally in books.groups.items()
+            for group, tally in rules.groups.items()
         },
-        "conflicts": len(books.contradicted),
-        "taken_back": tuple(books.taken_back),
-        "unscrubbed": books.erased - books.scrubbed,
-        "proposals": tuple(Proposal(number, **p) for number, p in books.proposals.items()),
-        "actors": {who: dict(sorted(acts.items())) for who, acts in sorted(books.acts.items())},
+        "conflicts": len(rules.contradicted),
+        "taken_back": tuple(rules.taken_back),
+        "unscrubbed": rules.erased - rules.scrubbed,
+        "proposals": tuple(Proposal(number, **p) for number, p in rules.proposals.items()),
+        "actors": {who: dict(sorted(acts.items())) for who, acts in sorted(rules.acts.items())},
         "finding": finding,
         "drift": tests,
     }
@@ -205,7 +205,7 @@ def good_shares_of(state: AuditState) -> dict[str, Interval]:
     state.require_edition()
     audit = None if state.settings.assist is None else state.audit
     if not isinstance(audit, AdaptiveAudit) or audit.evidence is None:
-        return {group: _plain_share(g) for group, g in state.books.groups.items()}
+        return {group: _plain_share(g) for group, g in state.rules.groups.items()}
     evidence = audit.evidence
     guesses = [
         guess if told else None
@@ -213,7 +213,7 @@ def good_shares_of(state: AuditState) -> dict[str, Interval]:
     ]
     low, high = (mean.tolist() for mean in evidence.means())
     found = {g: Interval(*own) for g, *own in zip(audit.groups, low, high, guesses, strict=True)}
-    return {group: found[group] for group in state.books.groups}
+    return {group: found[group] for group in state.rules.groups}
 
 
 def _plain_share(group: GroupTally) -> Interval:

@@ -8,7 +8,7 @@ last hash (the head) knows that no byte of the file was changed, dropped, moved 
 that this program keeps the books anew: who was asked, what was held and paid, who did it and who
 approved, and that the cap was respected after every single event.
 
-:class:`Books` is the rule book: the only code that says what an event does to a person, to money
+:class:`LedgerRules` is the rule book: the only code that says what an event does to a person, to money
 and to the audit. The ledger itself builds an event, lets the rule book take it, and stores what
 comes out; so whoever reads this file knows what a ledger does.
 
@@ -202,7 +202,7 @@ def verify(
     checkpoints: Sequence[tuple[int, str]] = (),
     people: Iterable[Mapping[str, Any]] | None = None,
     seed: str | None = None,
-    books: Books | None = None,
+    rules: LedgerRules | None = None,
     take: Callable[[Event, str], object] | None = None,
 ) -> Proof:
     """Check an export line by line and return what it says.
@@ -225,30 +225,30 @@ def verify(
         Where to keep the state of every person; new books if left out.
     take
         Called with every event and its hash, to let it happen in the books; their own
-        :meth:`Books.take` if left out.
+        :meth:`LedgerRules.take` if left out.
 
     Raises
     ------
     Broken
         At the first line that is not as it should be.
     """
-    books = Books({}) if books is None else books
-    take = books.take if take is None else take
+    rules = LedgerRules({}) if rules is None else rules
+    take = rules.take if take is None else take
     wanted = dict(checkpoints)
     for number, line in enumerate(lines, start=1):
         try:
             event, own = _read(line)
             take(event, own)
             if "key" in event:
-                _require("known key", event["key"] in books.keys, False)
-                books.keys[event["key"]] = number
+                _require("known key", event["key"] in rules.keys, False)
+                rules.keys[event["key"]] = number
         except MISREAD as error:
             what = f"missing {error}" if isinstance(error, KeyError) else str(error)
             raise Broken(f"line {number}: {what}") from error
         expected = wanted.pop(number, None)
         if expected is not None and expected != own:
             raise Broken(f"line {number}: the checkpoint says hash {expected}")
-    end = books.head
+    end = rules.head
     if not end.seq:
         raise Broken("the export is empty")
     if wanted:
@@ -264,13 +264,13 @@ def verify(
     try:
         if seed is not None:
             hashed = hashlib.sha256(bytes.fromhex(seed)).hexdigest()
-            if hashed != books.settings["seed_hash"]:
+            if hashed != rules.settings["seed_hash"]:
                 raise Broken("the given seed is not the one whose hash the first event holds")
         if people is not None:
-            books.check_people(people, seed)
+            rules.check_people(people, seed)
     except (LookupError, TypeError, ValueError) as error:
         raise Broken(f"the seed or the table of keys is none: {error}") from error
-    return books.proof()
+    return rules.proof()
 
 
 def canonical(value: Mapping[str, Any]) -> str:
@@ -317,7 +317,7 @@ def facts_of(person: PersonRecord) -> dict[str, Any]:
     return {name: own for name, own in facts.items() if own is not None or name == "request"}
 
 
-class Books:
+class LedgerRules:
     """The rule book, and where its events have led: every person, all money, the audit.
 
     Parameters
@@ -511,11 +511,11 @@ class Books:
         tally.states[state] = tally.states.get(state, 0) + 1
         if state == _S.SCORE_ONLY:
             person.paid = person.hold
-            self._book(tally, spent=person.hold)
+            self._record_spending(tally, spent=person.hold)
         elif state == _S.RESERVED:
             if decision == 0 and self.is_full([group]):
                 raise ValueError(f"too many requests in flight for another one in {group!r}")
-            self._book(tally, reserved=person.hold)
+            self._record_spending(tally, reserved=person.hold)
             tally.in_flight += 1 - decision
         if self.people is not None:
             self.people[person.number] = person
@@ -705,11 +705,13 @@ class Books:
         _require("overrun", data["overrun"], overrun)
         held = person.hold if person.open else 0
         tally.in_flight -= 1 - person.decision if person.open else 0
-        self._book(tally, paid - person.paid, -held, overrun - person.overrun)
+        self._record_spending(tally, paid - person.paid, -held, overrun - person.overrun)
         person.paid, person.overrun = paid, overrun
         self._move(person, state)
 
-    def _book(self, tally: GroupTally, spent: int = 0, reserved: int = 0, overrun: int = 0) -> None:
+    def _record_spending(
+        self, tally: GroupTally, spent: int = 0, reserved: int = 0, overrun: int = 0
+    ) -> None:
         for account in (self.head, tally):
             account.spent += spent
             account.reserved += reserved
@@ -738,33 +740,36 @@ class Books:
         return costs["groups"].get(group, costs)  # type: ignore[no-any-return]
 
 
-Rule = Callable[[Books, Data, Event], PersonRecord | None]
+Rule = Callable[[LedgerRules, Data, Event], PersonRecord | None]
 # What each kind of event does, and what it holds; a question mark says that it may be missing.
 _TABLE: dict[str, tuple[Rule, str]] = {
     "asked": (
-        Books._asked,
+        LedgerRules._asked,
         "person who group decision want hold request why place? drawn? ended? closed? observation?",
     ),
-    "executed": (Books._executed, _FACTS),
-    "revealed": (Books._told, f"{_FACTS} cost overrun outcome"),
-    "noted": (Books._told, f"{_FACTS} outcome"),
-    "withdrawn": (Books._moved, _FACTS),
-    "overdue": (Books._moved, _FACTS),
-    "written_off": (Books._moved, f"{_FACTS} cost overrun"),
-    "corrected": (Books._told, f"{_FACTS} cost? overrun? outcome why proposal?"),
-    "conflict": (Books._conflict, f"{_FACTS} told"),
-    "erased": (Books._erased, f"{_FACTS} proposal?"),
-    "scrubbed": (Books._scrubbed, "erased"),
-    "concluded": (Books._switched, "why proposal?"),
-    "paused": (Books._switched, "why"),
-    "resumed": (Books._switched, "why proposal?"),
-    "budget": (Books._budget, "budget before why proposal?"),
-    "limits": (Books._change_limits, "max_in_flight max_in_flight_groups why proposal?"),
-    "random_accepts": (Books._change_random_accepts, "random_accepts corrected why proposal?"),
-    "upgraded": (Books._upgraded, "edition before software why proposal?"),
-    "proposed": (Books._proposed, "command arguments"),
-    "rejected": (Books._rejected, "proposal why"),
-    "verdict": (Books._verdict, "finding supersedes"),
+    "executed": (LedgerRules._executed, _FACTS),
+    "revealed": (LedgerRules._told, f"{_FACTS} cost overrun outcome"),
+    "noted": (LedgerRules._told, f"{_FACTS} outcome"),
+    "withdrawn": (LedgerRules._moved, _FACTS),
+    "overdue": (LedgerRules._moved, _FACTS),
+    "written_off": (LedgerRules._moved, f"{_FACTS} cost overrun"),
+    "corrected": (LedgerRules._told, f"{_FACTS} cost? overrun? outcome why proposal?"),
+    "conflict": (LedgerRules._conflict, f"{_FACTS} told"),
+    "erased": (LedgerRules._erased, f"{_FACTS} proposal?"),
+    "scrubbed": (LedgerRules._scrubbed, "erased"),
+    "concluded": (LedgerRules._switched, "why proposal?"),
+    "paused": (LedgerRules._switched, "why"),
+    "resumed": (LedgerRules._switched, "why proposal?"),
+    "budget": (LedgerRules._budget, "budget before why proposal?"),
+    "limits": (LedgerRules._change_limits, "max_in_flight max_in_flight_groups why proposal?"),
+    "random_accepts": (
+        LedgerRules._change_random_accepts,
+        "random_accepts corrected why proposal?",
+    ),
+    "upgraded": (LedgerRules._upgraded, "edition before software why proposal?"),
+    "proposed": (LedgerRules._proposed, "command arguments"),
+    "rejected": (LedgerRules._rejected, "proposal why"),
+    "verdict": (LedgerRules._verdict, "finding supersedes"),
 }
 RULES: dict[str, tuple[Rule, set[str], set[str]]] = {
     kind: (rule, {n for n in names.split() if "?" not in n}, set(names.replace("?", "").split()))

@@ -1,7 +1,7 @@
 """Commands carried out one after the other, and the events that come of them.
 
 A command is refused here, with its remedy, or becomes an event. What the event does is up to the
-rule book (:class:`~equipoise.ledger.verify.Books`), which takes it before it is stored.
+rule book (:class:`~equipoise.ledger.verify.LedgerRules`), which takes it before it is stored.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 from equipoise._json import to_plain_data
@@ -26,7 +25,7 @@ from equipoise.errors import (
     UnknownPerson,
 )
 from equipoise.evidence import EDITION
-from equipoise.ledger import commands as do
+from equipoise.ledger import commands
 from equipoise.ledger.commands import Command, Reply
 from equipoise.ledger.settings import require_limits
 from equipoise.ledger.state import AuditState, to_score_event
@@ -58,7 +57,7 @@ class TransactionWriter:
     """Builds one transaction's events and the row changes they cause.
 
     A refused command leaves no trace, except that a conflict is itself an event. What is stored
-    about the people, and under the keys, of the ``commands`` that it will run is read at once.
+    about the people, and under the keys, of the ``batch`` of commands that it will run is read at once.
     """
 
     def __init__(
@@ -66,23 +65,23 @@ class TransactionWriter:
         state: AuditState,
         seed: bytes,
         transaction: WriteTransaction,
-        commands: Sequence[Command],
+        batch: Sequence[Command],
     ) -> None:
-        self.state, self.books = state, state.books
+        self.state, self.rules = state, state.rules
         self.events: list[tuple[int, str]] = []
         self.keys: list[tuple[str, int]] = []
         self.touched: dict[int, PersonRecord] = {}
         self._seed = seed
-        self._keyed = transaction.events_of([command.key for command in commands if command.key])
-        approved = [command.proposal for command in commands if isinstance(command, do.Approve)]
-        about = [own["arguments"] for n, own in self.books.proposals.items() if n in approved]
+        self._keyed = transaction.events_of([command.key for command in batch if command.key])
+        approved = [command.proposal for command in batch if isinstance(command, commands.Approve)]
+        about = [own["arguments"] for n, own in self.rules.proposals.items() if n in approved]
         about += [event["data"].get("arguments", event["data"]) for event in self._keyed.values()]
-        names = [name for command in commands if (name := do.person_of(command))]
+        names = [name for command in batch if (name := commands.person_of(command))]
         people = transaction.people(names, [own["person"] for own in about if "person" in own])
         self._people = {row.person: row for row in people if row.person is not None}
         self._actor = self._now = self._key = ""
         self._proposal: int | None = None  # the one that is being carried out
-        self.books.people = {row.number: row for row in people}
+        self.rules.people = {row.number: row for row in people}
 
     def run(self, command: Command, actor: str, now: str) -> Reply | EquipoiseError:
         """Carry out one command; return the reply or the reason why not."""
@@ -94,22 +93,22 @@ class TransactionWriter:
 
     def record_verdict(self, actor: str, now: str) -> None:
         """Append the verdict if it is not the one recorded last."""
-        state, books = self.state, self.books
-        if state.foreign:
+        state, rules = self.state, self.rules
+        if state.has_other_edition:
             return
         finding = state.finding()
         verdict = None if finding is None else finding.verdict.value
-        if books.verdict == verdict and not (books.unsettled and verdict is not None):
+        if rules.verdict == verdict and not (rules.unsettled and verdict is not None):
             return
         if finding is not None:
             alarms = tuple(str(test) for test in state.drift_tests() if test.alarm)
             finding = replace(finding, warnings=(*finding.warnings, *alarms))
         self._actor, self._now, self._proposal, self._key = actor, now, None, ""
         data = None if finding is None else finding.to_dict()
-        self._append("verdict", {"finding": data, "supersedes": books.verdict_seq})
+        self._append("verdict", {"finding": data, "supersedes": rules.verdict_seq})
 
     def _carry_out(self, command: Command) -> Reply:
-        if not isinstance(command, do.Upgrade | do.Approve | do.Reject):
+        if not isinstance(command, commands.Upgrade | commands.Approve | commands.Reject):
             self.state.require_edition()
         return HANDLERS[type(command)][0](self, command)
 
@@ -117,12 +116,12 @@ class TransactionWriter:
         self, kind: str, data: dict[str, Any], *, ticket: Ticket | None = None
     ) -> PersonRecord | None:
         """Let the rule book take the next event; return the person whom it changed."""
-        head = self.books.head
+        head = self.rules.head
         if self._proposal is not None:
             data = {**data, "proposal": self._proposal}
         event = {
             "actor": self._actor,
-            "audit": self.books.uid,
+            "audit": self.rules.uid,
             "data": data,
             "prev": head.hash,
             "seq": head.seq + 1,
@@ -153,8 +152,8 @@ class TransactionWriter:
         kind, data = event["type"], event["data"]
         made = data["command"] if kind == "proposed" else kind
         recorded = data.get("arguments", data)
-        row = (self.books.people or {}).get(recorded.get("person", 0))
-        about, known = do.person_of(command), None if row is None else row.person
+        row = (self.rules.people or {}).get(recorded.get("person", 0))
+        about, known = commands.person_of(command), None if row is None else row.person
         other = bool(about) and known not in (None, about)
         if other or made not in HANDLERS[type(command)][1] or self._differs(command, recorded):
             raise Conflict(
@@ -174,10 +173,10 @@ class TransactionWriter:
             name: self._by_group(value) if isinstance(value, Mapping) else value
             for name, value in vars(command).items()
         }
-        if isinstance(command, do.SetRandomAccepts):
-            nobody = {group: [0, 0, 0] for group in self.books.groups}
+        if isinstance(command, commands.SetRandomAccepts):
+            nobody = {group: [0, 0, 0] for group in self.rules.groups}
             own["random_accepts"] = to_plain_data(nobody | own["random_accepts"])
-        if isinstance(command, do.Ask):
+        if isinstance(command, commands.Ask):
             (own["group"],) = self._by_group({command.group: None})
         names = own.keys() & (recorded.keys() | {"proposal"}) - {"person", "why", "command"}
         return any(own[name] != recorded.get(name) for name in names)
@@ -189,7 +188,7 @@ class TransactionWriter:
 
     # -- people -----------------------------------------------------------------------------------
 
-    def _ask(self, command: do.Ask) -> Reply:
+    def _ask(self, command: commands.Ask) -> Reply:
         name, decision, state = command.person, command.decision, self.state
         row = self._people.get(name)
         group = state.settings.group_names.get(command.group)
@@ -203,11 +202,11 @@ class TransactionWriter:
         if group is None:
             raise UnknownName("group", command.group, state.settings.groups)
         require_usable_score(state.settings.assist, command.score, command.price)
-        salt, number = os.urandom(16).hex(), self.books.arrived + 1
-        who = keyed(salt, self.books.uid, name)
+        salt, number = os.urandom(16).hex(), self.rules.arrived + 1
+        who = keyed(salt, self.rules.uid, name)
         data: dict[str, Any] = {"person": number, "who": who, "group": group, "decision": decision}
         if decision == 1:
-            data["place"] = self.books.groups[group].approved
+            data["place"] = self.rules.groups[group].approved
         ticket, data["why"] = self._decide(command, group, data)
         data["want"] = Want.NOTHING.value if ticket is None else ticket.want.value
         data["hold"] = 0 if ticket is None else int(ticket.hold)
@@ -219,13 +218,13 @@ class TransactionWriter:
         return _reply(row)
 
     def _decide(
-        self, command: do.Ask, group: str, data: dict[str, Any]
+        self, command: commands.Ask, group: str, data: dict[str, Any]
     ) -> tuple[Ticket | None, str]:
         """Return what the audit wants (None: it was not asked), why if nothing; add to ``data``."""
         state, name, decision = self.state, command.person, command.decision
-        if self.books.concluded is not None:
+        if self.rules.concluded is not None:
             return None, "concluded"
-        if self.books.paused is not None:
+        if self.rules.paused is not None:
             return None, "paused"
         audit = state.audit
         if decision == 1 and not audit.wants_approved:
@@ -238,7 +237,7 @@ class TransactionWriter:
         # Where one stream of everybody is counted (Baseline) nobody may pass while a single group
         # waits: the answer must depend on the past alone, not on the person who arrived.
         within = getattr(audit, "within_group", True)
-        if self.books.is_full([group] if within else state.settings.groups):
+        if self.rules.is_full([group] if within else state.settings.groups):
             return None, "in_flight"
         before, closed, number = audit.finding, audit.closed, data["person"]
         uses_scores = state.settings.assist is not None
@@ -248,7 +247,7 @@ class TransactionWriter:
             price=command.price,
             version=command.version,
             draw=draw_of_score(self._seed, number, name) / 2**53 if uses_scores else None,
-            number=self.books.requests,
+            number=self.rules.requests,
         )
         if ticket.score_record is not None:
             data["observation"] = to_score_event(ticket.score_record)
@@ -266,14 +265,14 @@ class TransactionWriter:
             return ticket, "budget"
         return ticket, "not_wanted" if audit.finding is None else "decided"
 
-    def _tell(self, command: do.Tell) -> Reply:
+    def _tell(self, command: commands.Tell) -> Reply:
         row, outcome = self._row(command.person), command.outcome
         if row.outcome is not None:
             return self._told_again(row, outcome)
         if row.state in UNASKED:
             # Nobody asked, so it costs nothing and statistics of the denied never see it.
             return self._happens("noted", row, outcome=outcome)
-        return self._happens("revealed", row, self.books.price(row, outcome), outcome=outcome)
+        return self._happens("revealed", row, self.rules.price(row, outcome), outcome=outcome)
 
     def _told_again(self, row: PersonRecord, outcome: int) -> Reply:
         if row.outcome == outcome:
@@ -289,7 +288,7 @@ class TransactionWriter:
             f"(equipoise audit correct {about} --why REASON)"
         )
 
-    def _execute(self, command: do.Execute) -> Reply:
+    def _execute(self, command: commands.Execute) -> Reply:
         row = self._row(command.person)
         if row.want != Want.LABEL or row.state == PersonState.WITHDRAWN:
             raise ProtocolError(f"nothing to carry out for {row.person!r}: {row.state}")
@@ -297,7 +296,7 @@ class TransactionWriter:
             return _reply(row, repeated=True)
         return self._happens("executed", row)
 
-    def _move(self, command: do.Withdraw | do.MarkOverdue | do.WriteOff) -> Reply:
+    def _move(self, command: commands.Withdraw | commands.MarkOverdue | commands.WriteOff) -> Reply:
         """Carry out what takes a person from certain states to another one."""
         row, (_, (kind,)) = self._row(command.person), HANDLERS[type(command)]
         sources, target = MOVES[kind]
@@ -310,7 +309,7 @@ class TransactionWriter:
             )
         return self._happens(kind, row, row.hold if kind == "written_off" else None)
 
-    def _correct(self, command: do.Correct) -> Reply:
+    def _correct(self, command: commands.Correct) -> Reply:
         row, outcome = self._row(command.person), command.outcome
         if row.outcome is None:
             raise ProtocolError(f"no outcome of person {row.person!r} is known; tell it instead")
@@ -319,10 +318,10 @@ class TransactionWriter:
         own = {"person": row.number, "outcome": outcome, "why": command.why}
         if (waiting := self._propose("corrected", own)) is not None:
             return waiting
-        cost = self.books.price(row, outcome) if row.state in COUNTED else None
+        cost = self.rules.price(row, outcome) if row.state in COUNTED else None
         return self._happens("corrected", row, cost, outcome=outcome, why=command.why)
 
-    def _erase(self, command: do.Erase) -> Reply:
+    def _erase(self, command: commands.Erase) -> Reply:
         row = self._people.get(command.person)
         if row is None:  # erased before, or never known: nothing is left that could tell
             return self._done("erased", repeated=True)
@@ -345,7 +344,7 @@ class TransactionWriter:
         """Append an event about a person, with what they cost now if it is about money."""
         data = {**facts_of(row), **own}
         if cost is not None:
-            data["cost"], data["overrun"] = self.books.bill(row, cost)
+            data["cost"], data["overrun"] = self.rules.bill(row, cost)
         self._append(kind, data)
         return _reply(row)
 
@@ -365,30 +364,30 @@ class TransactionWriter:
     ) -> Reply:
         """Answer what happened to the audit, or to somebody who is erased by now."""
         state = kind.upper()
-        if kind == "erased" and self.books.scrubbed < self.books.erased:
+        if kind == "erased" and self.rules.scrubbed < self.rules.erased:
             state, why = "UNLINKED", STILL_THERE.format(shlex.quote(self.state.settings.name))
-        concluded, verdict = self.books.concluded, self.books.verdict
+        concluded, verdict = self.rules.concluded, self.rules.verdict
         ended = "CONCLUDED" if concluded is not None else "DECIDED" if verdict is not None else ""
         if kind in ("paused", "resumed") and ended:
             state, why = ended, "nobody is asked any more"
         return Reply("", state=state, number=number, why=why, repeated=repeated)
 
-    def _scrubbed(self, command: do.Scrubbed) -> Reply:
-        if command.erased > self.books.scrubbed:
+    def _scrubbed(self, command: commands.Scrubbed) -> Reply:
+        if command.erased > self.rules.scrubbed:
             self._append("scrubbed", {"erased": command.erased})
         return self._done("erased")
 
-    def _switch(self, command: do.Conclude | do.Pause | do.Resume) -> Reply:
+    def _switch(self, command: commands.Conclude | commands.Pause | commands.Resume) -> Reply:
         """Bring the audit into a state, unless it is in it already."""
         (kind,) = HANDLERS[type(command)][1]
         name, on = SWITCHES[kind]
-        reason = getattr(self.books, name)
+        reason = getattr(self.rules, name)
         if (reason is not None) == on:
             return self._done(kind, why=reason or "", repeated=True)
         return self._change(kind, {"why": command.why}, False)
 
-    def _set_budget(self, command: do.SetBudget) -> Reply:
-        head, budget, money = self.books.head, command.budget, self.state.settings.money
+    def _set_budget(self, command: commands.SetBudget) -> Reply:
+        head, budget, money = self.rules.head, command.budget, self.state.settings.money
         bound = head.spent + head.reserved
         if budget is not None and budget < bound:
             raise ProtocolError(
@@ -398,27 +397,29 @@ class TransactionWriter:
         own = {"budget": budget, "why": command.why}
         return self._change("budget", own, budget == head.cap, before=head.cap)
 
-    def _set_limits(self, command: do.SetLimits) -> Reply:
-        settings, books = self.state.settings, self.books
+    def _set_limits(self, command: commands.SetLimits) -> Reply:
+        settings, rules = self.state.settings, self.rules
         groups = self._by_group(command.max_in_flight_groups)
         require_limits(command.max_in_flight, groups, settings.groups)
         own = {"max_in_flight": command.max_in_flight, "max_in_flight_groups": groups}
-        so_already = tuple(own.values()) == (books.max_in_flight, books.max_in_flight_groups)
-        return self._change("limits", {**own, "why": command.why}, so_already)
+        is_noop = tuple(own.values()) == (rules.max_in_flight, rules.max_in_flight_groups)
+        return self._change("limits", {**own, "why": command.why}, is_noop)
 
-    def _set_random_accepts(self, command: do.SetRandomAccepts) -> Reply:
+    def _set_random_accepts(self, command: commands.SetRandomAccepts) -> Reply:
         given, corrected = self._by_group(command.random_accepts), self._by_group(command.corrected)
         now = self.state.audit.set_random_accepts(given, corrected, dry_run=True)
         own = {"random_accepts": now, "corrected": corrected, "why": command.why}
-        return self._change("random_accepts", own, now == self.books.random_accepts)
+        return self._change("random_accepts", own, now == self.rules.random_accepts)
 
-    def _upgrade(self, command: do.Upgrade) -> Reply:
-        made = {"edition": EDITION, "software": __version__, "before": self.books.edition}
-        return self._change("upgraded", {"why": command.why}, not self.state.foreign, **made)
+    def _upgrade(self, command: commands.Upgrade) -> Reply:
+        made = {"edition": EDITION, "software": __version__, "before": self.rules.edition}
+        return self._change(
+            "upgraded", {"why": command.why}, not self.state.has_other_edition, **made
+        )
 
-    def _change(self, kind: str, own: dict[str, Any], so_already: bool, **more: Any) -> Reply:
+    def _change(self, kind: str, own: dict[str, Any], is_noop: bool, **more: Any) -> Reply:
         """Change the audit, or propose to, unless it is so already."""
-        if so_already:
+        if is_noop:
             return self._done(kind, repeated=True)
         if (waiting := self._propose(kind, own)) is not None:
             return waiting
@@ -431,13 +432,13 @@ class TransactionWriter:
         """Record a proposal where a second person must approve; None where it may be done now."""
         if kind not in self.state.settings.approvals or self._proposal is not None:
             return None
-        for seq, known in self.books.proposals.items():
+        for seq, known in self.rules.proposals.items():
             if (known["command"], known["arguments"]) == (kind, arguments):
                 return Reply("", state="PROPOSED", number=seq, repeated=True)
         self._append("proposed", {"command": kind, "arguments": arguments})
-        return Reply("", state="PROPOSED", number=self.books.head.seq)
+        return Reply("", state="PROPOSED", number=self.rules.head.seq)
 
-    def _approve(self, command: do.Approve) -> Reply:
+    def _approve(self, command: commands.Approve) -> Reply:
         proposal = self._proposal_of(command.proposal, "approved")
         if isinstance(proposal, Reply):
             return proposal
@@ -453,7 +454,7 @@ class TransactionWriter:
             )
         return reply
 
-    def _reject(self, command: do.Reject) -> Reply:
+    def _reject(self, command: commands.Reject) -> Reply:
         proposal = self._proposal_of(command.proposal, "rejected")
         if isinstance(proposal, Reply):
             return proposal
@@ -462,11 +463,11 @@ class TransactionWriter:
 
     def _proposal_of(self, number: int, how: str) -> Mapping[str, Any] | Reply:
         """Return an open proposal, or the reply that was given when it was decided this way."""
-        if number in self.books.proposals:
-            return self.books.proposals[number]
-        if number not in self.books.decided:
-            raise UnknownName("proposal", number, self.books.proposals)
-        kind, person, why = self.books.decided[number]
+        if number in self.rules.proposals:
+            return self.rules.proposals[number]
+        if number not in self.rules.decided:
+            raise UnknownName("proposal", number, self.rules.proposals)
+        kind, person, why = self.rules.decided[number]
         was = "rejected" if kind == "rejected" else "approved"
         if how != was:
             raise ProtocolError(f"proposal {number} was {was} before")
@@ -477,17 +478,12 @@ class TransactionWriter:
         """Return the command that a proposal stands for; its arguments are the command's fields."""
         kind, own = proposal["command"], dict(proposal["arguments"])
         if "person" in own:
-            row = (self.books.people or {}).get(own["person"])
+            row = (self.rules.people or {}).get(own["person"])
             if row is None or row.person is None:
                 raise ProtocolError(f"person {own['person']} was erased since; reject the proposal")
             own["person"] = row.person
         made: Command = next(c for c, (_, events) in HANDLERS.items() if kind in events)(**own)
         return made
-
-
-def stamp(moment: datetime) -> str:
-    """Write a moment so that text order is time order."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def _reply(row: PersonRecord, *, repeated: bool = False) -> Reply:
@@ -498,23 +494,23 @@ def _reply(row: PersonRecord, *, repeated: bool = False) -> Reply:
 
 W = TransactionWriter
 HANDLERS: dict[type, tuple[Callable[[W, Any], Reply], tuple[str, ...]]] = {
-    do.Ask: (W._ask, ("asked",)),
-    do.Tell: (W._tell, ("revealed", "noted")),
-    do.Execute: (W._execute, ("executed",)),
-    do.Withdraw: (W._move, ("withdrawn",)),
-    do.MarkOverdue: (W._move, ("overdue",)),
-    do.WriteOff: (W._move, ("written_off",)),
-    do.Correct: (W._correct, ("corrected",)),
-    do.Erase: (W._erase, ("erased",)),
-    do.Scrubbed: (W._scrubbed, ("scrubbed",)),
-    do.Conclude: (W._switch, ("concluded",)),
-    do.Pause: (W._switch, ("paused",)),
-    do.Resume: (W._switch, ("resumed",)),
-    do.SetBudget: (W._set_budget, ("budget",)),
-    do.SetLimits: (W._set_limits, ("limits",)),
-    do.SetRandomAccepts: (W._set_random_accepts, ("random_accepts",)),
-    do.Upgrade: (W._upgrade, ("upgraded",)),
-    do.Approve: (W._approve, APPROVABLE),
-    do.Reject: (W._reject, ("rejected",)),
+    commands.Ask: (W._ask, ("asked",)),
+    commands.Tell: (W._tell, ("revealed", "noted")),
+    commands.Execute: (W._execute, ("executed",)),
+    commands.Withdraw: (W._move, ("withdrawn",)),
+    commands.MarkOverdue: (W._move, ("overdue",)),
+    commands.WriteOff: (W._move, ("written_off",)),
+    commands.Correct: (W._correct, ("corrected",)),
+    commands.Erase: (W._erase, ("erased",)),
+    commands.Scrubbed: (W._scrubbed, ("scrubbed",)),
+    commands.Conclude: (W._switch, ("concluded",)),
+    commands.Pause: (W._switch, ("paused",)),
+    commands.Resume: (W._switch, ("resumed",)),
+    commands.SetBudget: (W._set_budget, ("budget",)),
+    commands.SetLimits: (W._set_limits, ("limits",)),
+    commands.SetRandomAccepts: (W._set_random_accepts, ("random_accepts",)),
+    commands.Upgrade: (W._upgrade, ("upgraded",)),
+    commands.Approve: (W._approve, APPROVABLE),
+    commands.Reject: (W._reject, ("rejected",)),
 }
 """Command -> what carries it out, and the events that it may lead to."""

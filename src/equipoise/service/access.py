@@ -27,7 +27,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from equipoise.ledger import inputs
-from equipoise.ledger.writer import stamp
+from equipoise.ledger.timestamps import format_timestamp
 from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
 from equipoise.service.tokens import READERS, Role, Token
@@ -57,7 +57,7 @@ class Caller:
     token: str = ""
 
     @property
-    def may_know(self) -> bool:
+    def may_see_details(self) -> bool:
         """Whether the caller may learn more than replies."""
         return self.role is not Role.WRITER
 
@@ -164,7 +164,9 @@ def _by_cookie(request: Request) -> Caller | None:
 
 def new_session(settings: ServiceSettings, token: Token) -> str:
     """Return a cookie that says with which token, and when, a browser logged in."""
-    return _signer(settings).dumps([token.id, stamp(datetime.now(UTC)), secrets.token_hex(8)])
+    return _signer(settings).dumps(
+        [token.id, format_timestamp(datetime.now(UTC)), secrets.token_hex(8)]
+    )
 
 
 def _signer(settings: ServiceSettings) -> URLSafeTimedSerializer:

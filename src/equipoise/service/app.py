@@ -98,7 +98,7 @@ class Service(FastAPI):
 async def _refuse(request: Request, error: Exception) -> Response:
     """Answer every refusal as a problem: JSON for programs, a page for people."""
     caller = getattr(request.state, "caller", None)
-    problem = as_problem(error, tell_all=caller is not None and caller.may_know)
+    problem = as_problem(error, may_see_details=caller is not None and caller.may_see_details)
     if request.scope["path"].startswith((*PUBLIC, *PROGRAMS, "/v1")):
         return to_response(problem)
     answer = page(caller, "error.html", status=problem.status_code, problem=problem)

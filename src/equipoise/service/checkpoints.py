@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from equipoise._json import JsonValue
-from equipoise.ledger.writer import stamp
+from equipoise.ledger.timestamps import format_timestamp
 from equipoise.service.database import open_service_database
 
 VERIFICATIONS = ("running", "verified", "broken", "lost")
@@ -52,7 +52,7 @@ class CheckpointLog:
             kind=kind,
             seq=seq,
             hash=event_hash,
-            time=stamp(datetime.now(UTC)),
+            time=format_timestamp(datetime.now(UTC)),
             actor=actor,
         )
         row = (
@@ -65,7 +65,14 @@ class CheckpointLog:
     def end_verification(self, mark: Mark) -> None:
         """Store how a verification ended."""
         changes = "kind = ?, seq = ?, hash = ?, note = ?, time = ?"
-        values = (mark.kind, mark.seq, mark.hash, mark.note, stamp(datetime.now(UTC)), mark.id)
+        values = (
+            mark.kind,
+            mark.seq,
+            mark.hash,
+            mark.note,
+            format_timestamp(datetime.now(UTC)),
+            mark.id,
+        )
         with self._database.using() as connection:
             connection.run(f"UPDATE service_marks SET {changes} WHERE id = ?", values)
 

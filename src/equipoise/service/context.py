@@ -51,8 +51,10 @@ class AuditContext:
         results: list[Reply | HttpProblem] = []
         for command, one in zip(commands, self.writer.attempt(commands), strict=True):
             if isinstance(one, EquipoiseError):
-                results.append(as_problem(one, command, tell_all=self.caller.may_know))
-            elif self.caller.may_know:
+                results.append(
+                    as_problem(one, command, may_see_details=self.caller.may_see_details)
+                )
+            elif self.caller.may_see_details:
                 results.append(one)
             else:  # writers learn what is wanted, no more
                 results.append(Reply(one.person, one.state, one.want, repeated=one.repeated))

@@ -75,7 +75,7 @@ class RequestLimits:
             _read_path(scope)
             await self._app(scope, self._limited(scope, receive), with_headers)
         except (HttpProblem, EquipoiseError) as error:  # found before anything was answered
-            problem = as_problem(error, tell_all=False)
+            problem = as_problem(error, may_see_details=False)
             await to_response(problem)(scope, receive, with_headers)
         except ClientDisconnect:
             status = GONE

@@ -14,8 +14,7 @@ from starlette.concurrency import run_in_threadpool
 
 from equipoise.errors import EquipoiseError, InvalidInput
 from equipoise.history.coding import ValueReader
-from equipoise.ledger import LiveAudit, Reply
-from equipoise.ledger import commands as do
+from equipoise.ledger import LiveAudit, Reply, commands
 from equipoise.ledger.commands import Command
 from equipoise.ledger.verify import PersonState
 from equipoise.protocol import Want
@@ -179,7 +178,7 @@ def act(context: Reading, what: str, form: Sent) -> Response:
         if isinstance(command, EquipoiseError):
             raise command
         final: str = command.command
-        if isinstance(command, do.Approve):
+        if isinstance(command, commands.Approve):
             final = IRREVERSIBLE.get(proposals.get(command.proposal, ""), "")
         may = context.caller.may_do(command.command)
         if may and final in FOR_EVER and form.word("sure") != "yes":
@@ -200,13 +199,13 @@ def _command_of(form: Form, what: str, live: LiveAudit) -> Command | InvalidInpu
     """Return the command that a form stands for."""
     said = {name: form.word(name) for name in form}
     if what == "set_budget":
-        return do.SetBudget(budget_of(form, live.settings.decimals), form.word("why"))
+        return commands.SetBudget(budget_of(form, live.settings.decimals), form.word("why"))
     if what == "decide":  # nothing is chosen for those who choose nothing
         what = form.word("choice")
         if what not in ("approve", "reject"):
             raise InvalidInput("choose whether to approve or to reject it")
         said["why"] = form.word("why") or "not approved"
-    if what not in do.COMMANDS:
+    if what not in commands.COMMANDS:
         raise HttpProblem("not-found")
     return _understood(what, said, live.settings.values)
 
@@ -221,10 +220,10 @@ def _understood(tag: str, said: Mapping[str, str], values: ValueReader) -> Comma
         "price": float,
         "proposal": int,
     }
-    names = [field.name for field in fields(do.COMMANDS[tag]) if said.get(field.name)]
+    names = [field.name for field in fields(commands.COMMANDS[tag]) if said.get(field.name)]
     try:
         own = {name: read.get(name, str)(said[name]) for name in names}
-        return do.read_command({**own, "command": tag})
+        return commands.read_command({**own, "command": tag})
     except ValueError as error:
         return InvalidInput(str(error))
 
@@ -248,8 +247,8 @@ def confirm(context: Reading, form: Sent) -> Response:
     carried, refused = ([*map(str, form.getlist(name))] for name in ("execute", "withdraw"))
     if both := sorted(set(carried) & set(refused)):
         raise InvalidInput(f"{both[0]!r} is ticked as carried out and as refused; choose one")
-    asked: list[tuple[str, Command]] = [(person, do.Execute(person)) for person in carried]
-    asked += [(person, do.Withdraw(person)) for person in refused]
+    asked: list[tuple[str, Command]] = [(person, commands.Execute(person)) for person in carried]
+    asked += [(person, commands.Withdraw(person)) for person in refused]
     return _batch_page(context, "Overrides", asked)
 
 
@@ -314,7 +313,7 @@ def _batch_page(
         wanted=[
             reply.person
             for command, reply in taken
-            if isinstance(command, do.Ask) and command.decision == 0 and not reply.repeated
+            if isinstance(command, commands.Ask) and command.decision == 0 and not reply.repeated
             if reply.want is Want.LABEL
         ],
         refused=[(person, str(one)) for person, _, one in done if isinstance(one, HttpProblem)],

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from equipoise.errors import Conflict, LedgerError, ProtocolError, UnknownName, UnknownPerson
-from equipoise.ledger import commands as do
+from equipoise.ledger import commands
 
 MEDIA = "application/problem+json"
 WAIT = {"Retry-After": "2"}  # seconds
@@ -63,10 +63,12 @@ class HttpProblem(HTTPException):
         return {"type": f"urn:equipoise:{self.kind}", **said}
 
 
-def as_problem(error: Exception, command: object = None, *, tell_all: bool = True) -> HttpProblem:
+def as_problem(
+    error: Exception, command: object = None, *, may_see_details: bool = True
+) -> HttpProblem:
     """Say what an error, of a command where one led to it, is over HTTP.
 
-    With ``tell_all`` false (writers) a conflict or a state is named, never described: its words
+    With ``may_see_details`` false (writers) a conflict or a state is named, never described: its words
     would show what others told.
     """
     if isinstance(error, HttpProblem):
@@ -82,14 +84,14 @@ def as_problem(error: Exception, command: object = None, *, tell_all: bool = Tru
     if isinstance(error, LedgerError):
         kind = "storage-unavailable"
     elif isinstance(error, Conflict):
-        kind = "person-conflict" if isinstance(command, do.Ask) else "outcome-conflict"
+        kind = "person-conflict" if isinstance(command, commands.Ask) else "outcome-conflict"
     elif isinstance(error, ProtocolError):
-        kind = "budget-committed" if isinstance(command, do.SetBudget) else "wrong-state"
+        kind = "budget-committed" if isinstance(command, commands.SetBudget) else "wrong-state"
     elif isinstance(error, UnknownPerson):
         kind, detail = "unknown-person", ""
-    elif isinstance(error, UnknownName) and isinstance(command, do.Approve | do.Reject):
+    elif isinstance(error, UnknownName) and isinstance(command, commands.Approve | commands.Reject):
         kind = "unknown-proposal"
-    secret = isinstance(error, LedgerError | ProtocolError) and not tell_all
+    secret = isinstance(error, LedgerError | ProtocolError) and not may_see_details
     return HttpProblem(kind, "" if secret else detail)
 
 

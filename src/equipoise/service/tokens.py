@@ -19,7 +19,7 @@ from typing import Any
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.ledger import inputs
-from equipoise.ledger.writer import stamp
+from equipoise.ledger.timestamps import format_timestamp
 from equipoise.service.database import open_service_database
 
 NO_TOKEN_HASH = hashlib.sha256(b"nobody").hexdigest()
@@ -62,7 +62,7 @@ class Token(JsonValue):
 
     def lives(self, now: datetime) -> bool:
         """Whether it opens anything."""
-        return self.revoked is None and stamp(now) < self.expires
+        return self.revoked is None and format_timestamp(now) < self.expires
 
     @property
     def is_login_link(self) -> bool:
@@ -116,8 +116,8 @@ class TokenStore:
         created = datetime.now(UTC)
         expires = created + timedelta(days=days)
         row = (
-            token_id, checked_name, role.value, scope, _hash(secret), stamp(created),
-            stamp(expires), None, "",
+            token_id, checked_name, role.value, scope, _hash(secret), format_timestamp(created),
+            format_timestamp(expires), None, "",
         )  # fmt: skip
         with self._database.using() as connection:
             connection.insert("service_tokens", TOKEN_COLUMNS, [row])
@@ -132,7 +132,7 @@ class TokenStore:
         tokens = {token.name: token for token in self.all()}
         if name not in tokens:
             raise UnknownName("token", name, tokens)
-        revoked_at = tokens[name].revoked or stamp(datetime.now(UTC))
+        revoked_at = tokens[name].revoked or format_timestamp(datetime.now(UTC))
         with self._database.using() as connection:
             connection.run(
                 "UPDATE service_tokens SET revoked = ? WHERE name = ?", (revoked_at, name)
@@ -156,7 +156,7 @@ class TokenStore:
 
     def log_out(self, token_id: str) -> None:
         """End every browser's session of a token."""
-        now = stamp(datetime.now(UTC))
+        now = format_timestamp(datetime.now(UTC))
         with self._database.using() as connection:
             connection.run("UPDATE service_tokens SET logged_out = ? WHERE id = ?", (now, token_id))
 

@@ -8,7 +8,7 @@ import pytest
 
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.ledger import LiveAudit, inputs
-from equipoise.ledger.writer import stamp
+from equipoise.ledger.timestamps import format_timestamp
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 
@@ -110,5 +110,5 @@ def test_stamps_sort_as_text() -> None:
 
     early = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
     late = datetime(2026, 3, 1, 12, 0, 0, 5, tzinfo=timezone(timedelta(hours=-1)))
-    assert stamp(early) == "2026-03-01T12:00:00.000000Z"
-    assert stamp(early) < stamp(late) == "2026-03-01T13:00:00.000005Z"
+    assert format_timestamp(early) == "2026-03-01T12:00:00.000000Z"
+    assert format_timestamp(early) < format_timestamp(late) == "2026-03-01T13:00:00.000005Z"
