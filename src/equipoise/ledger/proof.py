@@ -84,7 +84,7 @@ def verify_export(
 
 def _repeated(lines: Iterable[bytes], state: AuditState, **known: Any) -> Proof:
     """Verify lines and say how far their statistics were repeated; raise if they say otherwise."""
-    proof = verify(lines, **known, rules=state.rules, take=state.take)
+    proof = verify(lines, **known, rules=state.rules, apply=state.apply)
     begun = state.settings.edition
     if state.has_other_edition:
         return replace(

@@ -76,10 +76,12 @@ class AuditState:
 
     # -- events -----------------------------------------------------------------------------------
 
-    def take(self, event: Event, own: str, *, ticket: Ticket | None = None) -> PersonRecord | None:
+    def apply(
+        self, event: Event, event_hash: str, *, ticket: Ticket | None = None
+    ) -> PersonRecord | None:
         """Apply the next event; return the person whom it is about.
 
-        ``own`` is the event's own hash; ``ticket`` is given where the audit has just issued it.
+        ``ticket`` is given where the audit has just issued it.
 
         Raises
         ------
@@ -89,7 +91,7 @@ class AuditState:
         kind, data, requests = event["type"], event["data"], self.rules.requests
         if kind == "verdict" and self._repeats:
             self._check_verdict(event["seq"], data["finding"])
-        person = self.rules.take(event, own)
+        person = self.rules.apply(event, event_hash)
         if kind == "created":
             self.settings = Settings.from_data(data)
             self.drift = DriftCounts(self.settings.groups)
@@ -299,7 +301,7 @@ def replay(events: Iterable[str], state: AuditState) -> AuditState:
     """Apply events in order and return where they lead."""
     for body in events:
         try:
-            state.take(json.loads(body), digest(body))
+            state.apply(json.loads(body), digest(body))
         except MISREAD as error:
             raise LedgerError(f"the events cannot be followed: {error!a}; run verify") from error
     return state

@@ -8,9 +8,9 @@ last hash (the head) knows that no byte of the file was changed, dropped, moved 
 that this program keeps the books anew: who was asked, what was held and paid, who did it and who
 approved, and that the cap was respected after every single event.
 
-:class:`LedgerRules` is the rule book: the only code that says what an event does to a person, to money
-and to the audit. The ledger itself builds an event, lets the rule book take it, and stores what
-comes out; so whoever reads this file knows what a ledger does.
+:class:`LedgerRules` is the rule book: the only code that says what an event does to a person, to
+money and to the audit. The ledger itself builds an event, lets the rule book apply it, and stores
+what comes out. So a reader of this file knows what a ledger does.
 
 It does not repeat the statistics; ``equipoise audit verify`` does, with the same events.
 """
@@ -203,7 +203,7 @@ def verify(
     people: Iterable[Mapping[str, Any]] | None = None,
     seed: str | None = None,
     rules: LedgerRules | None = None,
-    take: Callable[[Event, str], object] | None = None,
+    apply: Callable[[Event, str], object] | None = None,
 ) -> Proof:
     """Check an export line by line and return what it says.
 
@@ -223,9 +223,9 @@ def verify(
         The seed, from the report of the concluded audit.
     books
         Where to keep the state of every person; new books if left out.
-    take
+    apply
         Called with every event and its hash, to let it happen in the books; their own
-        :meth:`LedgerRules.take` if left out.
+        :meth:`LedgerRules.apply` if left out.
 
     Raises
     ------
@@ -233,12 +233,12 @@ def verify(
         At the first line that is not as it should be.
     """
     rules = LedgerRules({}) if rules is None else rules
-    take = rules.take if take is None else take
+    apply = rules.apply if apply is None else apply
     wanted = dict(checkpoints)
     for number, line in enumerate(lines, start=1):
         try:
             event, own = _read(line)
-            take(event, own)
+            apply(event, own)
             if "key" in event:
                 _require("known key", event["key"] in rules.keys, False)
                 rules.keys[event["key"]] = number
@@ -355,7 +355,7 @@ class LedgerRules:
         self.acts: dict[str, dict[str, int]] = {}  # actor -> kind of event -> how many
         self.keys: dict[str, int] = {}  # client's key -> event, of an export that is verified
 
-    def take(self, event: Event, own: str) -> PersonRecord | None:
+    def apply(self, event: Event, event_hash: str) -> PersonRecord | None:
         """Let the next event happen; return the person whom it changed.
 
         Raises
@@ -391,7 +391,7 @@ class LedgerRules:
                 self.proposals.pop(data["proposal"])
                 about = [kind, data.get("person"), data.get("why", "")]
                 self.decided[data["proposal"]] = about
-        head.seq, head.hash, head.time = event["seq"], own, event["time"]
+        head.seq, head.hash, head.time = event["seq"], event_hash, event["time"]
         acts = self.acts.setdefault(event["actor"], {})
         acts[kind] = acts.get(kind, 0) + 1
         if head.cap is not None and head.spent + head.reserved > head.cap:

@@ -1,7 +1,7 @@
 """Commands carried out one after the other, and the events that come of them.
 
 A command is refused here, with its remedy, or becomes an event. What the event does is up to the
-rule book (:class:`~equipoise.ledger.verify.LedgerRules`), which takes it before it is stored.
+rule book (:class:`~equipoise.ledger.verify.LedgerRules`), which applies it before it is stored.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class TransactionWriter:
     """Builds one transaction's events and the row changes they cause.
 
     A refused command leaves no trace, except that a conflict is itself an event. What is stored
-    about the people, and under the keys, of the ``batch`` of commands that it will run is read at once.
+    about the people, and under the keys, of the ``batch`` is read
+    at once.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class TransactionWriter:
     def _append(
         self, kind: str, data: dict[str, Any], *, ticket: Ticket | None = None
     ) -> PersonRecord | None:
-        """Let the rule book take the next event; return the person whom it changed."""
+        """Let the rule book apply the next event; return the person whom it changed."""
         head = self.rules.head
         if self._proposal is not None:
             data = {**data, "proposal": self._proposal}
@@ -134,7 +135,7 @@ class TransactionWriter:
             self.keys.append((self._key, head.seq + 1))
         body = canonical(event)
         try:
-            person = self.state.take(event, digest(body), ticket=ticket)
+            person = self.state.apply(event, digest(body), ticket=ticket)
         except (ProtocolError, ValueError) as error:  # too late to refuse this command alone
             raise LedgerError(f"the rules refused {kind!r}: {error}") from error
         self.events.append((head.seq, body))

@@ -68,8 +68,8 @@ def as_problem(
 ) -> HttpProblem:
     """Say what an error, of a command where one led to it, is over HTTP.
 
-    With ``may_see_details`` false (writers) a conflict or a state is named, never described: its words
-    would show what others told.
+    With ``may_see_details`` false (writers) a conflict or a state is named, never described: its
+    words would show what others told.
     """
     if isinstance(error, HttpProblem):
         return error
