@@ -26,11 +26,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from equipoise import evidence
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import Conflict, EquipoiseError, InvalidInput, ProtocolError
-from equipoise.evidence import EDITION
 from equipoise.history.past import Past
-from equipoise.ledger import LiveAudit, commands, live, proof, state, status, writer
+from equipoise.ledger import LiveAudit, commands
 from equipoise.ledger.database import Connection
 from equipoise.ledger.store import Store
 from equipoise.protocol import Want
@@ -38,6 +38,7 @@ from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 from tests.support.postgres import in_memory
 
+PRESENT_EDITION = evidence.EDITION
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 COSTS = Costs(feature=5, label=100)
 HOLD = 105
@@ -127,7 +128,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.keys: set[str] = set()
         self.checkpoints: list[tuple[int, str]] = []
         self.fault: str | None = None
-        self._become(EDITION)
+        self._become(PRESENT_EDITION)
         first = LiveAudit.create(
             self.ledger,
             "model",
@@ -487,7 +488,7 @@ class LedgerMachine(RuleBasedStateMachine):
         for program in self.programs:
             program.close_ledger()
         shutil.rmtree(self.directory)
-        self._become(EDITION)
+        self._become(PRESENT_EDITION)
 
     def _verdict_ignores_the_order_of_messages(self, audit: LiveAudit) -> None:
         state, other = audit._driver.replay(), audit._driver.replay()
@@ -538,8 +539,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def _become(self, edition: int) -> None:
         """Make this program a release with another edition of the statistics."""
         self.edition = edition
-        for module in (live, proof, state, status, writer):
-            module.EDITION = edition  # type: ignore[attr-defined]
+        evidence.EDITION = edition
 
     def _full(self, group: str) -> bool:
         """Whether delay forbids another request, by the limits of all and of single groups."""

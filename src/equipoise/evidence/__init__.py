@@ -6,9 +6,10 @@ from equipoise.evidence.null_cells import NullCells, WrongAnswers
 
 __all__ = ["EDITION", "UNKNOWN", "Evidence", "NullCells", "WrongAnswers", "anytime_interval"]
 
-EDITION = 5
+EDITION = 1
 """Edition of the statistics, named in the first event of every ledger.
 
-Raise it with every change that could make an audit ask, decide or conclude otherwise on the same
-people, and keep a ledger of the new edition: ``python -m tests.conformance.editions``.
+It stays 1 until the first release. From then on, raise it with every change that could make an
+audit ask, decide or conclude otherwise on the same people, and keep a ledger of the new edition:
+``python -m tests.conformance.editions``.
 """

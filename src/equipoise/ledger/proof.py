@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from equipoise import evidence
 from equipoise._json import JsonValue
 from equipoise._output_files import replace_file
 from equipoise.errors import BadData, InvalidInput, LedgerError
-from equipoise.evidence import EDITION
 from equipoise.ledger import verify as verifier
 from equipoise.ledger.database import Connection
 from equipoise.ledger.state import AuditState
@@ -89,13 +89,17 @@ def _repeated(lines: Iterable[bytes], state: AuditState, **known: Any) -> Proof:
     if state.has_other_edition:
         return replace(
             proof,
-            statistics=f"not repeated: this program has edition {EDITION}; use equipoise "
+            statistics=f"not repeated: this program has edition {evidence.EDITION}; use equipoise "
             f"{state.settings.software}, or 'equipoise audit upgrade'",
         )
     finding = state.finding()
     _same("the verdict", proof.verdict, None if finding is None else finding.verdict.value)
     state.check_books()
-    since = "" if begun == EDITION else f" since the upgrade; edition {begun} decided before it"
+    since = (
+        ""
+        if begun == evidence.EDITION
+        else f" since the upgrade; edition {begun} decided before it"
+    )
     return replace(proof, statistics=f"repeated, every decision made anew{since}")
 
 

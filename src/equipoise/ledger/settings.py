@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
+from equipoise import evidence
 from equipoise._json import to_plain_data
 from equipoise._version import __version__
 from equipoise.audits.base import Audit
@@ -17,7 +18,6 @@ from equipoise.audits.scores import Assist
 from equipoise.cells import Cells
 from equipoise.display import format_money
 from equipoise.errors import InvalidInput, UnknownName, require_kind
-from equipoise.evidence import EDITION
 from equipoise.history.coding import Coding, ValueReader
 from equipoise.history.past import Past, require_past
 from equipoise.ledger import inputs
@@ -200,7 +200,7 @@ def new_settings(
         past=history,
         seed_hash=hashlib.sha256(bytes.fromhex(seed)).hexdigest(),
         software=__version__,
-        edition=EDITION,
+        edition=evidence.EDITION,
         budget=None if budget is None else inputs.whole("budget", budget),
         max_in_flight=max_in_flight,
         max_in_flight_groups=max_in_flight_groups or {},

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, replace
 from typing import Any
 
+from equipoise import evidence
 from equipoise._json import JsonValue
 from equipoise.audits.base import Audit, Step, apply_corrections
 from equipoise.errors import EquipoiseError, LedgerError, ProtocolError
-from equipoise.evidence import EDITION
 from equipoise.finding import Finding
 from equipoise.ledger.drift import DriftCounts, DriftTest, drift_tests
 from equipoise.ledger.inputs import LIMIT
@@ -250,7 +250,7 @@ class AuditState:
     @property
     def has_other_edition(self) -> bool:
         """Whether the audit is weighed by another edition of the statistics than this program's."""
-        return self.rules.edition != EDITION
+        return self.rules.edition != evidence.EDITION
 
     def require_edition(self) -> None:
         """Refuse to go on under statistics that are not this program's."""
@@ -258,8 +258,8 @@ class AuditState:
             name = self.settings.name
             raise ProtocolError(
                 f"audit {name!r} is weighed by edition {self.rules.edition} of the statistics "
-                f"(equipoise {self.settings.software}), this program has edition {EDITION}: it "
-                "can be read, and its chain, books and money verified, but not continued. Use "
+                f"(equipoise {self.settings.software}), this program has edition "
+                f"{evidence.EDITION}: it can be read, and its chain, books and money verified, but not continued. Use "
                 "that version, or let an approver weigh what is recorded by the present edition: "
                 f"equipoise audit upgrade {shlex.quote(name)} --why REASON"
             )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
+from equipoise import evidence
 from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.display import Displayable, Row, format_money
-from equipoise.evidence import EDITION
 from equipoise.finding import Finding, Interval
 from equipoise.ledger.drift import DriftTest
 from equipoise.ledger.state import AuditState
@@ -120,8 +120,8 @@ class Status(JsonValue, Displayable):
         ]
         left = f", {self.unscrubbed:,} of them still in the files: run audit scrub"
         other = (
-            f"{self.edition} of the statistics; this program has {EDITION}: to be read and "
-            "verified, not continued (equipoise audit upgrade)"
+            f"{self.edition} of the statistics; this program has {evidence.EDITION}: to be read "
+            "and verified, not continued (equipoise audit upgrade)"
         )
         beyond = f"{self.money(self.overrun)} beyond the cap through corrections"
         notes: list[tuple[str, object, object]] = [  # what, whether there is any, words
@@ -130,7 +130,7 @@ class Status(JsonValue, Displayable):
             ("late", self.late, f"{self.late:,} outcomes after a write-off or the verdict"),
             ("erased", self.erased, _count(self.erased, "person") + left * bool(self.unscrubbed)),
             ("earlier", self.taken_back, self.no_more),
-            ("EDITION", self.edition != EDITION, other),
+            ("EDITION", self.edition != evidence.EDITION, other),
             ("PAUSED", self.paused is not None, self.paused),
         ]
         notes += [

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from equipoise import evidence
 from equipoise._json import to_plain_data
 from equipoise._version import __version__
 from equipoise.audits.scores import require_usable_score
@@ -24,7 +25,6 @@ from equipoise.errors import (
     UnknownName,
     UnknownPerson,
 )
-from equipoise.evidence import EDITION
 from equipoise.ledger import commands
 from equipoise.ledger.commands import Command, Reply
 from equipoise.ledger.settings import require_limits
@@ -413,7 +413,7 @@ class TransactionWriter:
         return self._change("random_accepts", own, now == self.rules.random_accepts)
 
     def _upgrade(self, command: commands.Upgrade) -> Reply:
-        made = {"edition": EDITION, "software": __version__, "before": self.rules.edition}
+        made = {"edition": evidence.EDITION, "software": __version__, "before": self.rules.edition}
         return self._change(
             "upgraded", {"why": command.why}, not self.state.has_other_edition, **made
         )

@@ -1,6 +1,6 @@
-"""A small ledger of every edition of the statistics, as the program of that edition left it.
+"""A small ledger of every released edition of the statistics, as its program left it.
 
-``python -m tests.conformance.editions`` adds the present one. Once an edition is released its
-ledger is never made again: a later program must recognise it, read it, verify its chain, books and
-money, and go on after an upgrade.
+Nothing is released yet, so there is none. ``python -m tests.conformance.editions`` writes the one
+of the present edition. Once that is released its ledger is never made again: a later program must
+recognise it, read it, verify its chain, books and money, and go on after an upgrade.
 """
