@@ -259,9 +259,9 @@ class AuditState:
             raise ProtocolError(
                 f"audit {name!r} is weighed by edition {self.rules.edition} of the statistics "
                 f"(equipoise {self.settings.software}), this program has edition "
-                f"{evidence.EDITION}: it can be read, and its chain, books and money verified, but not "
-                "continued. Use that version, or let an approver weigh what is recorded by the present "
-                f"edition: equipoise audit upgrade {shlex.quote(name)} --why REASON"
+                f"{evidence.EDITION}: it can be read, and its chain, books and money verified, but "
+                "not continued. Use that version, or let an approver weigh what is recorded by the "
+                f"present edition: equipoise audit upgrade {shlex.quote(name)} --why REASON"
             )
 
     def finding(self) -> Finding | None:
