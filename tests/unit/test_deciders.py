@@ -67,7 +67,7 @@ def test_a_rate_lies_in_its_band_wherever_shares_and_q_are(rate: eq.rates.Rate) 
             continue
         counts = GroupCells(int(good), int(bad), int(denied), approved_unknown=int(unknown))
         n = counts.total
-        known, *_ = bound_base_rate([Decider("X", int(good), int(bad), n)], alpha)
+        known = bound_base_rate([Decider("X", int(good), int(bad), n)], alpha).interval
         band = decider_band(rate, counts, known, alpha)
         p1s = clopper_pearson(good, n, alpha)[0], clopper_pearson(good + unknown, n, alpha)[1]
         p0s = clopper_pearson(bad, n, alpha)[0], clopper_pearson(bad + unknown, n, alpha)[1]
