@@ -14,6 +14,10 @@ class BaselineAudit(TauAudit):
     stream serve all of them. UNFAIR if the largest estimated difference is above
     ``gamma + epsilon/2``, else FAIR. (Algorithm 3 as printed leaves out gamma.)
 
+    Algorithm 3 line by line, in :mod:`equipoise.audits.tau_audit`: ``tau`` (line 1), a goal (y, a)
+    for each turn of the loops (2, 3), :class:`~equipoise.audits.tau_audit.Online` with one stream
+    for all groups (4), ``_read_past`` (5), ``_decide`` (6 to 8).
+
     Examples
     --------
     >>> from equipoise.question import Costs, Question

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -40,9 +40,11 @@ def can_answer(question: Question, *, by_features: bool = False) -> bool:
     (True, False)
     """
     metric = METRICS[question.metric]
-    proven = not by_features or question.comparison == Comparison()
-    rates = {rate.name for rate in metric.rates}
-    return metric.is_free or (proven and rates <= set(RATE_OF_OUTCOME.values()))
+    if metric.is_free:
+        return True
+    is_proven = not by_features or question.comparison == Comparison()
+    has_known_rates = {rate.name for rate in metric.rates} <= set(RATE_OF_OUTCOME.values())
+    return is_proven and has_known_rates
 
 
 def outcomes_to_estimate(question: Question, *, by_features: bool = False) -> tuple[int, ...]:
@@ -56,13 +58,13 @@ def outcomes_to_estimate(question: Question, *, by_features: bool = False) -> tu
             "one group or within strata; ask with compare='difference', or use another audit"
         )
     if not can_answer(question):
-        answered = ", ".join(name for name in METRICS if can_answer(Question(name)))
+        answerable = ", ".join(name for name in METRICS if can_answer(Question(name)))
         raise InvalidInput(
             "Baseline, RS-Audit and Exp-Audit compare P[f=1 | Y=y, A=a] and cannot answer "
-            f"'metric' {question.metric!r}; use one of {answered}, or another audit"
+            f"'metric' {question.metric!r}; use one of {answerable}, or another audit"
         )
-    names = {rate.name for rate in METRICS[question.metric].rates}
-    return tuple(y for y, name in RATE_OF_OUTCOME.items() if name in names)
+    rates = {rate.name for rate in METRICS[question.metric].rates}
+    return tuple(y for y, rate in RATE_OF_OUTCOME.items() if rate in rates)
 
 
 def paper_tau(question: Question, groups: int) -> int:
@@ -108,69 +110,125 @@ def describe_missing_rows(
     Of the goals that the same rows serve (a group's own, or all) the scarcest is named: rows
     enough for it are enough for the others.
     """
-    counts = {
-        (y, a): history.cells[a].approved_positive if y else history.cells[a].approved_negative
-        for y, a in goals
-    }
-    lines: dict[str, str] = {}
-    for (outcome, group), found in sorted(counts.items(), key=lambda one: one[1]):
-        who = f"people of group {group!r} who were approved and had outcome {outcome}"
-        read, kind = history.cells.total, "any group"
-        if within_group:
-            read, kind = history.cells[group].total, f"group {group!r}"
-        if found == 0:
-            lines.setdefault(kind, f"{who}: none were found, and {tau:,} are needed")
-        elif found < tau and not history.exact:
-            more = f"about {read * (tau / found - 1.0):,.0f} more past rows of {kind}"
-            lines.setdefault(kind, f"{more}: {found:,.0f} {who}, and {tau:,} are needed")
-    rest = len(lines) - MAX_GROUPS_NAMED
-    last = [f"and likewise of {rest} more groups that lack less"] if rest > 0 else []
-    return (*list(lines.values())[:MAX_GROUPS_NAMED], *last)
+    counts = {goal: _approved_with(history, goal) for goal in goals}
+    lines: dict[str, str] = {}  # by the rows that serve the goal
+    for (outcome, group), count in sorted(counts.items(), key=lambda item: item[1]):
+        people = f"people of group {group!r} who were approved and had outcome {outcome}"
+        n_rows = history.cells[group].total if within_group else history.cells.total
+        kind = f"group {group!r}" if within_group else "any group"
+        if count == 0:
+            lines.setdefault(kind, f"{people}: none were found, and {tau:,} are needed")
+        elif count < tau and not history.exact:
+            rows = f"about {n_rows * (tau / count - 1.0):,.0f} more past rows of {kind}"
+            lines.setdefault(kind, f"{rows}: {count:,.0f} {people}, and {tau:,} are needed")
+    named = list(lines.values())[:MAX_GROUPS_NAMED]
+    n_unnamed = len(lines) - len(named)
+    if n_unnamed:
+        named.append(f"and likewise of {n_unnamed} more groups that lack less")
+    return tuple(named)
 
 
-def parse_count(given: object, default: int, name: str = "tau") -> int:
-    """Return a count that is a whole number of at least 1 and that a float holds exactly."""
-    tau = default if given is None else given
-    if isinstance(tau, bool) or not isinstance(tau, int | np.integer) or not 1 <= tau < 2**53:
-        shown = "a larger one" if isinstance(tau, int) and tau > 1 else repr(tau)
+def _approved_with(history: Past, goal: Goal) -> float:
+    """Return how many past people of a group were approved and had an outcome."""
+    outcome, group = goal
+    cells = history.cells[group]
+    return cells.approved_positive if outcome else cells.approved_negative
+
+
+def parse_count(value: object, default: int, name: str = "tau") -> int:
+    """Return a count that is a whole number of at least 1 and that a float holds exactly.
+
+    ``default`` stands in for None. Raises InvalidInput, which names the argument, for other values.
+    """
+    count = default if value is None else value
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 1 <= count < 2**53:
+        shown = "a larger one" if isinstance(count, int) and count > 1 else repr(count)
         raise InvalidInput(
             f"{name!r} must be a whole number of at least 1, below 2**53; got {shown}"
         )
-    return int(tau)
+    return int(count)
 
 
 # -- findings from estimated rates -------------------------------------------------------------
 
 
-def finding_from_rates(
-    audit: Audit, p_hat: Array, q_hat: Array, rates: Array, low: Array, high: Array
-) -> Finding:
+@dataclass(frozen=True)
+class RateEstimates:
+    """Estimated rates of all groups, and what they were made of.
+
+    All arrays have shape (outcomes of the metric, groups), NaN of groups that are not compared.
+
+    Attributes
+    ----------
+    p_hat, q_hat
+        Estimates of ``P[f=1, Y=y | a]`` and ``P[Y=y | a]``.
+    rates
+        Estimates of ``P[f=1 | Y=y, a]``, their ratio.
+    low, high
+        Bounds of the rates.
+    """
+
+    p_hat: Array
+    q_hat: Array
+    rates: Array
+    low: Array
+    high: Array
+
+
+def finding_from_rates(audit: Audit, estimates: RateEstimates) -> Finding:
     """Return the paper's verdict: UNFAIR if the estimate is above ``gamma + epsilon/2``.
 
-    All arrays have shape (outcomes of the metric, groups), NaN of groups that are not compared:
-    ``P[f=1, Y=y | a]`` and ``P[Y=y | a]``, the rates, and bounds of these.
+    Algorithm 1, lines 6 and 7; Algorithm 2, lines 9 and 10; Algorithm 3, lines 7 and 8.
     """
     question, groups = audit.question, audit.cells.groups
-    found = compare_rates(rates, low, high, question.resolve(groups))
-    estimate, lower, upper = (float(x) for x in found)
+    gaps = compare_rates(estimates.rates, estimates.low, estimates.high, question.resolve(groups))
+    estimate, lower, upper = (float(gap) for gap in gaps)
     limit = question.gamma + question.epsilon / 2.0
-    verdict, side = (Verdict.UNFAIR, "above") if estimate > limit else (Verdict.FAIR, "at most")
-    scale = f"the estimated {question.gap_scale.noun} {estimate:.4g}"
-    reason = f"{scale} is {side} gamma + epsilon/2 = {limit:g}"
-    outcomes = outcomes_to_estimate(question)
-    intervals: dict[str, dict[str, Interval]] = {}
-    for y, *row in zip(outcomes, low, high, rates, strict=True):
-        ends = zip(*(column.tolist() for column in row), strict=True)
-        known = [Interval(*own) if own[2] >= 0.0 else Interval(0.0, 1.0) for own in ends]
-        intervals[RATE_OF_OUTCOME[y]] = dict(zip(groups, known, strict=True))
+    is_unfair = estimate > limit
+    side = "above" if is_unfair else "at most"
+    finding = Finding(
+        question=question,
+        verdict=Verdict.UNFAIR if is_unfair else Verdict.FAIR,
+        lower=lower,
+        upper=upper,
+        reason=f"the estimated {question.gap_scale.noun} {estimate:.4g} is {side} "
+        f"gamma + epsilon/2 = {limit:g}",
+        estimate=estimate,
+        rates=_interval_table(outcomes_to_estimate(question), groups, estimates),
+        p_hat=_table_by_name(outcomes_to_estimate(question), groups, estimates.p_hat),
+        q_hat=_table_by_name(outcomes_to_estimate(question), groups, estimates.q_hat),
+    )
+    return audit.with_spending(finding)
 
-    def named(table: Array) -> dict[str, dict[str, float]]:
-        rows = (zip(groups, row, strict=True) for row in table.tolist())
-        values = ({group: x for group, x in row if x >= 0.0} for row in rows)
-        return dict(zip(map(str, outcomes), values, strict=True))
 
-    finding = Finding(question, verdict, lower, upper, reason, estimate, intervals)
-    return audit.with_spending(replace(finding, p_hat=named(p_hat), q_hat=named(q_hat)))
+def _interval_table(
+    outcomes: Sequence[int], groups: Sequence[str], estimates: RateEstimates
+) -> dict[str, dict[str, Interval]]:
+    """Return rate -> group -> interval; all of [0, 1] for a group that is not compared."""
+    table: dict[str, dict[str, Interval]] = {}
+    for row, outcome in enumerate(outcomes):
+        by_group = table.setdefault(RATE_OF_OUTCOME[outcome], {})
+        for column, group in enumerate(groups):
+            place = row, column
+            by_group[group] = Interval(0.0, 1.0)
+            if not np.isnan(estimates.rates[place]):
+                by_group[group] = Interval(
+                    float(estimates.low[place]),
+                    float(estimates.high[place]),
+                    float(estimates.rates[place]),
+                )
+    return table
+
+
+def _table_by_name(
+    outcomes: Sequence[int], groups: Sequence[str], shares: Array
+) -> dict[str, dict[str, float]]:
+    """Return outcome -> group -> share, without groups that are not compared (NaN)."""
+    table: dict[str, dict[str, float]] = {}
+    for outcome, row in zip(outcomes, shares.tolist(), strict=True):
+        named = zip(groups, row, strict=True)
+        table[str(outcome)] = {group: share for group, share in named if not math.isnan(share)}
+    return table
 
 
 def finding_of_free_check(audit: Audit) -> Finding:
@@ -181,8 +239,16 @@ def finding_of_free_check(audit: Audit) -> Finding:
 def inconclusive_finding(audit: Audit, why: str, missing: tuple[str, ...]) -> Finding:
     """Return what the past alone establishes, and what is missing."""
     free = finding_of_free_check(audit)
-    free = replace(free, verdict=Verdict.INCONCLUSIVE, estimate=None, decided_by=None, warnings=())
-    return audit.with_spending(replace(free, reason=f"{why}; {free.reason}", missing=missing))
+    finding = replace(
+        free,
+        verdict=Verdict.INCONCLUSIVE,
+        reason=f"{why}; {free.reason}",
+        estimate=None,
+        decided_by=None,
+        missing=missing,
+        warnings=(),
+    )
+    return audit.with_spending(finding)
 
 
 def rate_bounds(ratios: Array, error: float) -> tuple[Array, Array]:
@@ -203,7 +269,7 @@ def rate_bounds(ratios: Array, error: float) -> tuple[Array, Array]:
 
 
 def compare_rates(
-    ratios: Array, low: Array, high: Array, compare: ResolvedComparison
+    ratios: Array, low: Array, high: Array, comparison: ResolvedComparison
 ) -> tuple[Array, Array, Array]:
     """Return the gap's estimate and bounds from rates of shape (..., outcomes, groups).
 
@@ -215,9 +281,7 @@ def compare_rates(
     >>> [float(x.round(3)) for x in compare_rates(rates, rates - 0.1, rates + 0.1, all_pairs)]
     [0.3, 0.1, 0.5]
     """
-    estimate, lower, upper = (
-        compare.gap(ratios),
-        compare.least_gap(low, high),
-        compare.largest_gap(low, high),
-    )
-    return estimate.max(axis=-1), lower.max(axis=-1), upper.max(axis=-1)
+    estimate = comparison.gap(ratios).max(axis=-1)
+    lower = comparison.least_gap(low, high).max(axis=-1)
+    upper = comparison.largest_gap(low, high).max(axis=-1)
+    return estimate, lower, upper

@@ -1,4 +1,10 @@
-"""Exp-Audit (paper, Algorithm 2): count outcomes by features, where features tell them apart."""
+"""Exp-Audit (paper, Algorithm 2): count outcomes by features, where features tell them apart.
+
+The audit has two phases. In the *coarse* phase people are labelled until the weights of the two
+outcomes are known to within 10% in every group. In the *feature* phase only features are asked for,
+and the fitted laws turn them into exact weights. Where the laws cannot do that the audit falls back
+to labels: a third phase, in which another audit decides.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +20,19 @@ from equipoise.audits.base import Audit, Features, Step
 from equipoise.audits.estimated_rates import (
     arrivals_in_turn,
     describe_missing_rows,
-    finding_from_rates,
     finding_of_free_check,
     inconclusive_finding,
     outcomes_to_estimate,
     paper_tau,
     parse_count,
 )
+from equipoise.audits.exp_finding import finding_from_weights
 from equipoise.audits.label_work import LabelWork
 from equipoise.audits.rs_audit import RSAudit
 from equipoise.audits.tau_audit import Online
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
 from equipoise.finding import Finding
-from equipoise.history.past import Past
+from equipoise.history.past import Goal, Past
 from equipoise.levels import exp_event_level, exp_level
 from equipoise.mixture.likelihood_weights import Weight
 from equipoise.mixture.map_weights import (
@@ -119,9 +125,10 @@ class ExpAudit(Audit):
             )
         self.model: MixtureModel = history.model if model is None else model
         require_kind("model", self.model, MixtureModel, "a MixtureModel")
-        unseen = history.features if model is None and weights != "published" else None
-        self._unseen_past: PastFeatures | None = unseen
         self.weights = weights
+        self._unseen_past: PastFeatures | None = None  # past people whom the fit did not see
+        if model is None and weights != "published":
+            self._unseen_past = history.features
         level = question.strictest_level if weights == "published" else exp_level(question)
         self.constants = ExpConstants(question.epsilon, level, len(self.cells))
         # what the fall-back is asked: the same, at its share of the error probability
@@ -136,18 +143,19 @@ class ExpAudit(Audit):
         self.checks = ModelChecks(self.model, history, question.epsilon)
         self._approvals = ApprovalShares(history)
         self.phase = "coarse"  # then "features", and "fallback" where labels have to decide
-        self._first_ticket_of_phase = 0  # its first ticket
+        self._first_ticket_of_phase = 0
         self._fallback_name = fallback
         self.label_audit: Audit | None = None
         self.fallback_reason: str | None = None
-        self._coarse_phase = {g: Online(self.coarse_tau, [[(0, g)], [(1, g)]]) for g in self.cells}
-        # the people behind the coarse weights, of groups where all features came with the labels
-        self._coarse_people: dict[str, list[Labelled]] = {g: [] for g in self.cells}
-        self.counts: dict[str, FeatureCounts] = {}
-        self._features_requested = dict.fromkeys(
-            self.cells, 0
-        )  # features, approved people's included
-        self.rows: dict[tuple[int, str], int] = {}  # past people until tau of (outcome, group)
+        # Online(tau', y, a) for y = 0, then y = 1, in each group.
+        self._coarse_phase = {
+            group: Online(self.coarse_tau, [[(0, group)], [(1, group)]]) for group in self.cells
+        }
+        # The people behind the coarse weights, of groups where all features came with the labels.
+        self._coarse_people: dict[str, list[Labelled]] = {group: [] for group in self.cells}
+        self.feature_counts: dict[str, FeatureCounts] = {}
+        self._features_requested = dict.fromkeys(self.cells, 0)  # approved people's included
+        self.past_stopping_times: dict[Goal, int] = {}  # N = Past(D, tau, y, a)
         self.free_features = dict.fromkeys(self.cells, 0)  # read off past people
         self._finding = self._finding_before_start()
 
@@ -229,49 +237,66 @@ class ExpAudit(Audit):
 
     def _smallest_hold_needed(self) -> float:
         want = Want.FEATURES if self.phase == "features" else Want.LABEL
-        return max(self._worst_cost(g, 0, want) for g in self.cells)
+        return max(self._worst_cost(group, 0, want) for group in self.cells)
 
     def _learn(self, answer: Step) -> Finding | None:
-        ticket, outcome, phase = answer.ticket, answer.outcome, self.phase
-        group, is_late = ticket.group, ticket.number < self._first_ticket_of_phase
-        if self.label_audit is not None and not is_late:
-            if outcome is None:
-                self.label_audit.withdraw(ticket)
-            else:
-                self.label_audit.tell(ticket, outcome)
-            found = self.label_audit.finding
-            return None if found is None else self._finding_by_labels(found)
-        if (why := self._approvals.count_person(group, ticket.decision)) is not None:
-            return inconclusive_finding(self, why, (FAIR_SAMPLE,))
-        if is_late or (phase == "coarse" and self._coarse_phase[group].is_done):
-            return None  # asked for before it was known that no more was needed
-        if phase == "features":
-            if answer.features is None:
-                return self._conclude(f"the features of person {ticket} are missing")
-            self.counts[group].add(answer.features)
-            return self._weigh_if_complete()
-        if outcome is None:
-            return self._conclude(f"the outcome of person {ticket} is missing")
-        self._coarse_phase[group].count_person(group, outcome)
+        ticket = answer.ticket
+        is_of_earlier_phase = ticket.number < self._first_ticket_of_phase
+        if self.label_audit is not None and not is_of_earlier_phase:
+            return self._learn_in_fallback(self.label_audit, answer)
+        contradiction = self._approvals.count_person(ticket.group, ticket.decision)
+        if contradiction is not None:
+            return inconclusive_finding(self, contradiction, (FAIR_SAMPLE,))
+        if is_of_earlier_phase:  # asked for before it was known that no more was needed
+            return None
+        if self.phase == "coarse":
+            return self._learn_label(answer)
+        return self._learn_features(answer)
+
+    def _learn_in_fallback(self, label_audit: Audit, answer: Step) -> Finding | None:
+        if answer.outcome is None:
+            label_audit.withdraw(answer.ticket)
+        else:
+            label_audit.tell(answer.ticket, answer.outcome)
+        finding = label_audit.finding
+        return None if finding is None else self._finding_by_labels(finding)
+
+    def _learn_label(self, answer: Step) -> Finding | None:
+        """Count a label for the coarse weights (Algorithm 2, line 5)."""
+        group = answer.ticket.group
+        if self._coarse_phase[group].is_done:
+            return None
+        if answer.outcome is None:
+            return self._conclude(f"the outcome of person {answer.ticket} is missing")
+        self._coarse_phase[group].count_person(group, answer.outcome)
         if answer.features is None:
             self._coarse_people.pop(group, None)
         elif group in self._coarse_people:
-            self._coarse_people[group].append(Labelled(answer.features[None], np.array([outcome])))
-        return (
-            self._choose_branches() if all(c.is_done for c in self._coarse_phase.values()) else None
-        )
+            person = Labelled(answer.features[None], np.array([answer.outcome]))
+            self._coarse_people[group].append(person)
+        is_complete = all(online.is_done for online in self._coarse_phase.values())
+        return self._end_coarse_phase() if is_complete else None
+
+    def _learn_features(self, answer: Step) -> Finding | None:
+        """Count a person's features for the weights (Algorithm 2, line 8)."""
+        if answer.features is None:
+            return self._conclude(f"the features of person {answer.ticket} are missing")
+        self.feature_counts[answer.ticket.group].add(answer.features)
+        return self._weigh_if_complete()
 
     def _conclude(self, why: str) -> Finding:
         if self.label_audit is not None:
-            found = self.label_audit.so_far("nobody else is to come")
-            return self._finding_by_labels(replace(found, reason=f"{why}: {found.reason}"))
+            finding = self.label_audit.so_far("nobody else is to come")
+            return self._finding_by_labels(replace(finding, reason=f"{why}: {finding.reason}"))
         if self.phase == "coarse":
-            return inconclusive_finding(
-                self, why, ("labels for the coarse weights, then features",)
-            )
-        left = {g: b.features - self.counts[g].size for g, b in self.branches.items()}
-        lacks = (f"the features of {n:,} more people of group {g!r}" for g, n in left.items() if n)
-        return inconclusive_finding(self, why, tuple(lacks))
+            missing = ("labels for the coarse weights, then features",)
+            return inconclusive_finding(self, why, missing)
+        lines: list[str] = []
+        for group, branch in self.branches.items():
+            n_missing = branch.features - self.feature_counts[group].size
+            if n_missing:
+                lines.append(f"the features of {n_missing:,} more people of group {group!r}")
+        return inconclusive_finding(self, why, tuple(lines))
 
     # -- many people at once, for simulations ----------------------------------------------------
 
@@ -279,14 +304,13 @@ class ExpAudit(Audit):
         self, stopping_times: Mapping[str, tuple[int, int]], labelled: Mapping[str, Labelled] = {}
     ) -> None:
         """Take in finished coarse counts: people until the last of outcome 0 and 1, per group."""
-        for group, pair in stopping_times.items():
-            self._coarse_phase[group].stopping_times = {(y, group): pair[y] for y in (0, 1)}
-            self._coarse_phase[group].phases = []
+        for group, (until_zeros, until_ones) in stopping_times.items():
+            self._coarse_phase[group].finish({(0, group): until_zeros, (1, group): until_ones})
         self._coarse_people = {group: [people] for group, people in labelled.items()}
-        self._finding = self._choose_branches()
+        self._finding = self._end_coarse_phase()
 
     def finish_feature_phase(self) -> None:
-        """Weigh the features that were added to ``counts`` of every group."""
+        """Weigh the features that were added to ``feature_counts`` of every group."""
         self._finding = self._weigh_if_complete()
 
     # -- from one phase to the next --------------------------------------------------------------
@@ -294,187 +318,181 @@ class ExpAudit(Audit):
     def _finding_before_start(self) -> Finding | None:
         if not self.outcomes:
             return finding_of_free_check(self)
-        published = self.weights == "published"
+        is_published = self.weights == "published"
+        problem: str | None
         try:
             self.checks.check_for_free()
             problem = self.checks.broken
         except BadData as error:  # there is no model of a group
-            if published:
+            if is_published:
                 raise
             problem = str(error)
-        goals = [(y, g) for y in self.outcomes for g in self.cells]
-        self.rows = self.history.rows_until(self.tau, self.question, outcomes=self.outcomes)
-        if len(self.rows) < len(goals):
-            dry = "the past data run dry"
-            missing = describe_missing_rows(self.history, goals, self.tau, within_group=True)
-            if published:
-                return inconclusive_finding(self, dry, missing)
-            problem = ": ".join([dry, *missing[:1]])
-        return None if published or problem is None else self._fall_back(problem)
-
-    def _choose_branches(self) -> Finding | None:
-        for group in self.cells:
-            fits, weights = self.model.of(group), self.weights
-            zero, one = coarse = self._coarse_weights(group)
-            parts = self._coarse_people.get(group)
-            people = Labelled(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
-            branch = choose_branch(fits, coarse, self.constants, weights=weights, labelled=people)
-            branch = replace(branch, features=min(branch.features, self.feature_cap))
-            self.branches[group] = branch
-            self.counts[group] = FeatureCounts(fits, one / zero)
-            if branch.way == "fallback":
-                return self._fall_back(f"group {group!r}: {branch.why}")
-            if branch.way == "likelihood" and people is not None:
-                self.checks.check_people(group, people)
-                if (problem := self.checks.broken) is not None:
-                    return self._fall_back(problem)
-            if self._unseen_past is not None:  # past people whom the fit did not see are free
-                rows = self._unseen_past.unseen(group)[: branch.features]
-                self.counts[group].add(rows)
-                self.free_features[group] = self._features_requested[group] = len(rows)
-        price = sum(
-            (branch.features - self.free_features[g])
-            * (self.cells[g].shares[2] * self.costs.of(g).feature)
-            for g, branch in self.branches.items()
+        goals = [(outcome, group) for outcome in self.outcomes for group in self.cells]
+        self.past_stopping_times = self.history.rows_until(
+            self.tau, self.question, outcomes=self.outcomes
         )
-        if self.weights == "auto" and self._price_of_labels(self.fallback_question) < price:
-            why = "labels are cheaper than the features that the weights would take"
-            return self._fall_back(why)
-        self.phase, self._first_ticket_of_phase = "features", self._next_number
+        if len(self.past_stopping_times) < len(goals):
+            too_short = "the past data run dry"
+            missing = describe_missing_rows(self.history, goals, self.tau, within_group=True)
+            if is_published:
+                return inconclusive_finding(self, too_short, missing)
+            problem = ": ".join([too_short, *missing[:1]])
+        return None if is_published or problem is None else self._fall_back(problem)
+
+    def _end_coarse_phase(self) -> Finding | None:
+        """Choose how each group's weights are found, and whether features are worth their price."""
+        for group in self.cells:
+            problem = self._choose_branch(group)
+            if problem is not None:
+                return self._fall_back(problem)
+        if self.weights == "auto":
+            price_of_labels = self._price_of_labels(self.fallback_question)
+            if price_of_labels < self._price_of_features():
+                why = "labels are cheaper than the features that the weights would take"
+                return self._fall_back(why)
+        self.phase = "features"
+        self._first_ticket_of_phase = self._next_number
         return self._weigh_if_complete()
 
+    def _choose_branch(self, group: str) -> str | None:
+        """Choose how a group's weight is found; return why features cannot find it, or None."""
+        fits = self.model.of(group)
+        coarse_weights = self._coarse_weights(group)
+        people = self._labelled_people(group)
+        branch = choose_branch(
+            fits, coarse_weights, self.constants, weights=self.weights, labelled=people
+        )
+        branch = replace(branch, features=min(branch.features, self.feature_cap))
+        self.branches[group] = branch
+        # The MAP oracle M_a of Algorithm 2, line 7, has the coarse odds and the fitted laws.
+        weight_zero, weight_one = coarse_weights
+        self.feature_counts[group] = FeatureCounts(fits, weight_one / weight_zero)
+        if branch.way == "fallback":
+            return f"group {group!r}: {branch.why}"
+        if branch.way == "likelihood" and people is not None:
+            self.checks.check_people(group, people)
+            if self.checks.broken is not None:
+                return self.checks.broken
+        if self._unseen_past is not None:  # past people whom the fit did not see are free
+            rows = self._unseen_past.unseen(group)[: branch.features]
+            self.feature_counts[group].add(rows)
+            self.free_features[group] = len(rows)
+            self._features_requested[group] = len(rows)
+        return None
+
+    def _labelled_people(self, group: str) -> Labelled | None:
+        """Return the people behind a group's coarse weights; None if features are missing."""
+        parts = self._coarse_people.get(group)
+        if not parts:
+            return None
+        features = np.concatenate([people.features for people in parts])
+        return Labelled(features, np.concatenate([people.outcome for people in parts]))
+
     def _coarse_weights(self, group: str) -> tuple[float, float]:
+        """Return ``tau' / N'`` of the outcomes 0 and 1 (Algorithm 2, line 6)."""
         stopping_times = self._coarse_phase[group].stopping_times
-        zero, one = (min(1.0, self.coarse_tau / stopping_times[y, group]) for y in (0, 1))
-        return zero, one
+        weight_zero = min(1.0, self.coarse_tau / stopping_times[0, group])
+        weight_one = min(1.0, self.coarse_tau / stopping_times[1, group])
+        return weight_zero, weight_one
+
+    def _price_of_features(self) -> float:
+        """Return what the features that are not free cost on average; approved people's are."""
+        price = 0.0
+        for group, branch in self.branches.items():
+            denied_share = self.cells[group].shares[2]
+            n_bought = branch.features - self.free_features[group]
+            price += n_bought * (denied_share * self.costs.of(group).feature)
+        return price
 
     def _price_of_labels(self, question: Question) -> float:
         """Return what the fall-back would cost if the coarse weights are right."""
-        by_rs, r = 0.0, dict.fromkeys(self.cells, 0.0)
-        tau = self._requested_tau or paper_tau(question, len(self.cells))
-        for group, cells in self.cells.items():
-            p1, _, s = cells.shares
-            if s > 0.0:
-                r[group] = float(np.clip((self._coarse_weights(group)[1] - p1) / s, 0.0, 1.0))
-                one = p1 + s * r[group]
-                shares = [one if y else 1.0 - one for y in outcomes_to_estimate(question)]
-                people = arrivals_in_turn(shares, tau)
-                by_rs += people * s * self.costs.of(group).expected(r[group])
+        r = {group: self._denied_success_rate(group) for group in self.cells}
         if self._fallback_name == "rs":
-            return by_rs
+            return self._price_of_rs_audit(question, r)
         work = LabelWork(self.history, question, self.costs)
-        return work.pilot_cost(r) + min(
-            work.for_verdict(v, r).cost for v in (Verdict.FAIR, Verdict.UNFAIR)
-        )
+        verdict_costs = [work.for_verdict(v, r).cost for v in (Verdict.FAIR, Verdict.UNFAIR)]
+        return work.pilot_cost(r) + min(verdict_costs)
+
+    def _denied_success_rate(self, group: str) -> float:
+        """Return a group's r as the coarse weights have it; 0 if nobody is denied."""
+        approved_good, _, denied = self.cells[group].shares
+        if denied <= 0.0:
+            return 0.0
+        _, weight_one = self._coarse_weights(group)
+        return float(np.clip((weight_one - approved_good) / denied, 0.0, 1.0))
+
+    def _price_of_rs_audit(self, question: Question, r: Mapping[str, float]) -> float:
+        tau = self._requested_tau or paper_tau(question, len(self.cells))
+        price = 0.0
+        for group, cells in self.cells.items():
+            approved_good, _, denied = cells.shares
+            if denied > 0.0:
+                good = approved_good + denied * r[group]
+                shares = [good if y else 1.0 - good for y in outcomes_to_estimate(question)]
+                n_denied = arrivals_in_turn(shares, tau) * denied
+                price += n_denied * self.costs.of(group).expected(r[group])
+        return price
 
     def _weigh_if_complete(self) -> Finding | None:
-        if any(self.counts[g].size < branch.features for g, branch in self.branches.items()):
-            return None
-        if (why := self._approvals.contradiction()) is not None:
-            return inconclusive_finding(self, why, (FAIR_SAMPLE,))
-        found: dict[str, Weight] = {}
+        """Return the verdict, or go over to labels, once every group's features are there."""
         for group, branch in self.branches.items():
-            counts, by_map = self.counts[group], branch.way == "map"
-            weight = counts.map_weight(branch.bias) if by_map else counts.likelihood_weight()
-            found[group] = weight
-            coarse = self._coarse_weights(group)
-            self.checks.check_weight(group, counts, weight, coarse, self.coarse_tau)
-            allowed = self.question.epsilon * min(weight.estimate, 1.0 - weight.estimate) / 12.0
-            reached = self.constants.z * weight.standard_error
-            capped = branch.features == self.feature_cap
-            if not by_map and not capped and reached > 1.1 * allowed:
-                return self._fall_back(
-                    f"group {group!r}: the weight is known to within {reached:.2g} only, where "
-                    f"{allowed:.2g} is needed"
-                )
+            if self.feature_counts[group].size < branch.features:
+                return None
+        contradiction = self._approvals.contradiction()
+        if contradiction is not None:
+            return inconclusive_finding(self, contradiction, (FAIR_SAMPLE,))
+        weights: dict[str, Weight] = {}
+        for group, branch in self.branches.items():
+            weights[group] = self._weigh(group, branch)
+            too_vague = self._describe_vague_weight(branch, weights[group])
+            if too_vague is not None:
+                return self._fall_back(f"group {group!r}: {too_vague}")
         problem = self.checks.broken
         if problem is not None and self.weights != "published":
             return self._fall_back(problem)
-        return _finding_from_weights(self, found, problem)
+        return finding_from_weights(self, weights, problem)
+
+    def _weigh(self, group: str, branch: Branch) -> Weight:
+        """Return the share of outcome 1 in a group by its features, which the model must fit."""
+        counts = self.feature_counts[group]
+        if branch.way == "map":
+            weight = counts.map_weight(branch.bias)
+        else:
+            weight = counts.likelihood_weight()
+        coarse_weights = self._coarse_weights(group)
+        self.checks.check_weight(group, counts, weight, coarse_weights, self.coarse_tau)
+        return weight
+
+    def _describe_vague_weight(self, branch: Branch, weight: Weight) -> str | None:
+        """Return why a weight is not exact enough for the proof, or None if it is."""
+        is_capped = branch.features == self.feature_cap
+        if branch.way == "map" or is_capped:
+            return None
+        allowed = self.question.epsilon * min(weight.estimate, 1.0 - weight.estimate) / 12.0
+        reached = self.constants.z * weight.standard_error
+        if reached <= 1.1 * allowed:
+            return None
+        return f"the weight is known to within {reached:.2g} only, where {allowed:.2g} is needed"
 
     def _fall_back(self, why: str) -> Finding | None:
-        self.phase, self._first_ticket_of_phase = "fallback", self._next_number
+        """Let labels decide from now on; return a finding if they are not needed either."""
+        self.phase = "fallback"
+        self._first_ticket_of_phase = self._next_number
         self.fallback_reason = why
-        asked = self.history, self.fallback_question, self.costs
-        by_rs = self._fallback_name == "rs"
-        self.label_audit = (
-            RSAudit(*asked, tau=self._requested_tau) if by_rs else AdaptiveAudit(*asked)
-        )
-        found = self.label_audit.finding
-        return None if found is None else self._finding_by_labels(found)
+        if self._fallback_name == "rs":
+            self.label_audit = RSAudit(
+                self.history, self.fallback_question, self.costs, tau=self._requested_tau
+            )
+        else:
+            self.label_audit = AdaptiveAudit(self.history, self.fallback_question, self.costs)
+        finding = self.label_audit.finding
+        return None if finding is None else self._finding_by_labels(finding)
 
-    def _finding_by_labels(self, found: Finding) -> Finding:
+    def _finding_by_labels(self, finding: Finding) -> Finding:
         """Return what the fall-back found as a finding of this audit."""
-        reason = f"{found.reason} (not by features, because {self.fallback_reason})"
-        return self.with_spending(replace(found, question=self.question, reason=reason))
+        reason = f"{finding.reason} (not by features, because {self.fallback_reason})"
+        return self.with_spending(replace(finding, question=self.question, reason=reason))
 
-
-# -- the verdict from weights ---------------------------------------------------------------------
-
-
-def _finding_from_weights(
-    audit: ExpAudit, weights: Mapping[str, Weight], problem: str | None
-) -> Finding:
-    """Return the verdict; ``problem`` is why the model should not have been believed.
-
-    A rate above 1 is an error of estimation, and is taken for 1 except in Algorithm 2 as printed.
-    """
-    question, constants, found = audit.question, audit.constants, list(weights.values())
-    p_hat = np.array([[audit.tau / audit.rows[y, g] for g in weights] for y in audit.outcomes])
-    q = np.array([weight.estimate for weight in found])
-    q_hat = np.maximum([q if y else 1.0 - q for y in audit.outcomes], 1e-12)
-    # how far off counts and weights may be, relative to them: the proof's, or what caps leave
-    past = question.epsilon / 12.0 * np.sqrt(constants.tau / audit.tau)
-    chance = constants.z * np.array([max(w.standard_error, 1.0 / w.size) for w in found])
-    bias = np.array([audit.branches[group].error for group in weights])
-    online = np.maximum(question.epsilon / 12.0, (bias + chance) / q_hat)
-    rate, most = p_hat / q_hat, np.inf if audit.weights == "published" else 1.0
-    low = np.minimum(rate * max(1.0 - past, 0.0) / (1.0 + online), 1.0)
-    high = np.minimum(rate * (1.0 + past) / np.maximum(1.0 - online, 1e-12), 1.0)
-    finding = finding_from_rates(audit, p_hat, q_hat, np.minimum(rate, most), low, high)
-    ways = ", ".join(f"{g}: {b.way}" for g, b in audit.branches.items())
-    headline = "if the model holds, " if problem is None else f"although {problem}: "
-    return replace(
-        finding,
-        reason=f"{headline}{finding.reason} (weights from features, {ways})",
-        guaranteed=False,
-        assumptions=_assumptions(audit),
-        warnings=() if problem is None else (problem,),
-    )
-
-
-def _assumptions(audit: ExpAudit) -> tuple[str, ...]:
-    """Return what the answer rests on, one line each."""
-    fits = [fit for pair in audit.model.fits.values() for fit in pair]
-    families = " or ".join(dict.fromkeys(fit.family.name for fit in fits))
-    lines = [
-        "everybody comes from one population, past and present, independently",
-        f"the features of each outcome in each group follow the {families} family, also where "
-        "nobody was approved",
-    ]
-    lines += [
-        f"group {group!r}: the decision-maker, who could not be asked, follows {rule}"
-        for group, rule in audit.model.rules.items()
-    ] or ["'accepts' is the decision-maker that was used"]
-    lines += [
-        f"group {group!r}: {branch.way} weights from features: {branch.why}"
-        for group, branch in audit.branches.items()
-    ]
-    if any(branch.way == "likelihood" for branch in audit.branches.values()):
-        lines.append("normal approximation of the error of estimated laws and weights")
-    if free := sum(audit.free_features.values()):
-        lines.append(f"the features of {free:,} past people whom the fit did not see were free")
-    by_labels = audit._price_of_labels(audit.question)
-    lines.append(
-        "the verdict holds if the model does, and is not guaranteed: it cost "
-        f"{audit.cost:,.10g}; a guaranteed one by labels would cost about {by_labels:,.4g}"
-    )
-    if audit.weights == "published":
-        lines.append("separation was not tested: MAP counts are biased where laws overlap")
-    lines += [f"self-check: {check}" for check in audit.checks.made]
-    own = audit.tau < audit.constants.tau or audit.coarse_tau < audit.constants.coarse_tau
-    if own or any(b.features == audit.feature_cap for b in audit.branches.values()):
-        lines.append(
-            "thresholds below the proof's were given: the verdict has no proven error probability"
-        )
-    return tuple(lines)
+    def price_of_guaranteed_verdict(self) -> float:
+        """Return what a verdict by labels would cost at the question's full error probability."""
+        return self._price_of_labels(self.question)

@@ -15,6 +15,10 @@ class RSAudit(TauAudit):
     the largest estimated difference is above ``gamma + epsilon/2``, else FAIR.
     ``reuse_labels`` lets one stream of a group serve both outcomes.
 
+    Algorithm 1 line by line, in :mod:`equipoise.audits.tau_audit`: ``tau`` (line 1), a goal (y, a)
+    for each turn of the loops (2, 3), :class:`~equipoise.audits.tau_audit.Online` with a stream
+    for each group, and ``_read_past`` (4), ``_decide`` (5 to 7).
+
     Examples
     --------
     >>> from equipoise.question import Costs, Question

@@ -1,31 +1,35 @@
-"""Baseline and RS-Audit: label everybody until tau people with an outcome have been seen.
+"""What Baseline and RS-Audit share: label people until tau of them have an outcome.
 
 ``P[f=1 | Y=y, A=a]`` is the share of the approved with outcome y over the share of outcome y. The
 first is read off past data, the second off people who arrive and are all labelled: each as
 ``tau / N``, where N is the number of people until the tau-th success. The two audits differ in
-whom they count on the way: everybody (Baseline, Algorithm 3), or one group (RS-Audit, Algorithm 1).
+whom they count on the way: everybody (:mod:`~equipoise.audits.baseline`, Algorithm 3), or one group
+(:mod:`~equipoise.audits.rs_audit`, Algorithm 1).
 
 Waiting for tau successes takes ``N`` people with ``|N q / tau - 1| <= e`` except with probability
 ``2 exp(-tau e^2 / 4)`` (paper, concentration of the negative binomial). The audits wait 4K times (K
 groups, two outcomes, online and past), so all of them hold together with probability ``1 - delta``
 when ``e = sqrt(4 log(8K/delta) / tau)``. The paper asks for ``e = epsilon/12``.
 
-The people counted must be a fair sample: approved and denied as they come. That is tested.
+The people counted must be a fair sample: approved and denied as they come. That is tested
+(:mod:`~equipoise.audits.approval_shares`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
+from equipoise._arrays import Array
 from equipoise.audits.approval_shares import FAIR_SAMPLE, ApprovalShares
 from equipoise.audits.base import Audit, Step
 from equipoise.audits.estimated_rates import (
     RATE_OF_OUTCOME,
+    RateEstimates,
     describe_missing_rows,
     finding_from_rates,
     finding_of_free_check,
@@ -46,6 +50,9 @@ from equipoise.question import Costs, Question, Verdict
 class TauAudit(Audit):
     """Base of Baseline and RS-Audit.
 
+    A *goal* is a pair (y, a): tau people of group a with outcome y. Both audits reach every goal
+    twice, in the past data and online, and compare the numbers of people that this took.
+
     Parameters
     ----------
     history, question, costs, budget
@@ -59,6 +66,7 @@ class TauAudit(Audit):
     """
 
     within_group: ClassVar[bool]
+    """Whether only people of group a count on the way to the goal (y, a), or everybody."""
 
     def __init__(
         self,
@@ -75,22 +83,42 @@ class TauAudit(Audit):
         self.tau = parse_count(tau, paper_tau(question, len(self.cells)))
         require_kind("reuse_labels", reuse_labels, bool, "true or false")
         self.reuse_labels = reuse_labels
-        compared = {self.cells.groups[at] for at in question.resolve(self.cells).groups}
-        self._goals = [(y, a) for y in self._outcomes for a in self.cells if a in compared]
-        # Past people read until the tau-th of each goal; without goals that the past does not meet.
-        rows = history.rows_until(
-            self.tau, question, outcomes=self._outcomes, within_group=self.within_group
-        )
-        self._rows = {goal: rows[goal] for goal in self._goals if goal in rows}
-        # In RS-Audit every group has a stream of its own, in Baseline all groups share one.
-        blocks = [[a] for a in self.cells] if self.within_group else [list(self.cells)]
-        self._streams: dict[str, Online] = {}
-        for block in blocks:
-            goals = [goal for goal in self._goals if goal[1] in block]
-            phases = [goals] if reuse_labels and goals else [[goal] for goal in goals]
-            self._streams |= dict.fromkeys(block, Online(self.tau, phases))
+        self._goals = self._list_goals()
+        self._past_stopping_times = self._read_past()
+        self._streams = self._make_streams()
         self._approvals = ApprovalShares(history)
         self._finding = self._finding_before_start()
+
+    def _list_goals(self) -> list[Goal]:
+        """Return (outcome, group) of all rates that are compared, in the paper's order."""
+        positions = self.question.resolve(self.cells).groups
+        compared_groups = {self.cells.groups[position] for position in positions}
+        return [(y, a) for y in self._outcomes for a in self.cells if a in compared_groups]
+
+    def _read_past(self) -> dict[Goal, int]:
+        """Return ``N' = Past(D, tau, y, a)`` of each goal; goals that the past misses are left out.
+
+        It is the number of past people read until the tau-th who was approved with outcome y.
+        """
+        stopping_times = self.history.rows_until(
+            self.tau, self.question, outcomes=self._outcomes, within_group=self.within_group
+        )
+        return {goal: stopping_times[goal] for goal in self._goals if goal in stopping_times}
+
+    def _make_streams(self) -> dict[str, Online]:
+        """Return the stream that each group's people belong to.
+
+        In RS-Audit every group has a stream of its own, in Baseline all groups share one.
+        """
+        blocks = [[group] for group in self.cells] if self.within_group else [list(self.cells)]
+        streams: dict[str, Online] = {}
+        for block in blocks:
+            goals = [(outcome, group) for outcome, group in self._goals if group in block]
+            phases = [[goal] for goal in goals]
+            if self.reuse_labels and goals:
+                phases = [goals]
+            streams |= dict.fromkeys(block, Online(self.tau, phases))
+        return streams
 
     # -- what the protocol asks ------------------------------------------------------------------
 
@@ -100,82 +128,95 @@ class TauAudit(Audit):
 
     def _smallest_hold_needed(self) -> float:
         # Nobody may be left out for the price, so the most expensive person must be affordable.
-        groups = [g for g, stream in self._streams.items() if not stream.is_done]
-        return max((self.costs.of(g).worst for g in groups), default=0.0)
+        open_groups = [group for group, stream in self._streams.items() if not stream.is_done]
+        return max((self.costs.of(group).worst for group in open_groups), default=0.0)
 
     def _learn(self, answer: Step) -> Finding | None:
-        stream = self._streams[answer.ticket.group]
-        if stream.is_done:
+        ticket = answer.ticket
+        stream = self._streams[ticket.group]
+        if stream.is_done:  # asked for before it was known that no more was needed
             return None
         if answer.outcome is None:
-            return self._conclude(f"the outcome of person {answer.ticket} is missing")
-        stream.count_person(answer.ticket.group, answer.outcome)
-        done = all(s.is_done for s in self._streams.values())
-        why = self._approvals.count_person(answer.ticket.group, answer.ticket.decision)
-        why = self._approvals.contradiction() if why is None and done else why
-        if why is not None:
-            return inconclusive_finding(self, why, (FAIR_SAMPLE,))
-        return self._decide() if done else None
+            return self._conclude(f"the outcome of person {ticket} is missing")
+        stream.count_person(ticket.group, answer.outcome)
+        is_complete = all(stream.is_done for stream in self._streams.values())
+        contradiction = self._approvals.count_person(ticket.group, ticket.decision)
+        if contradiction is None and is_complete:
+            contradiction = self._approvals.contradiction()
+        if contradiction is not None:
+            return inconclusive_finding(self, contradiction, (FAIR_SAMPLE,))
+        return self._decide() if is_complete else None
 
     def _conclude(self, why: str) -> Finding:
-        missing = [
-            f"{self.tau - (stream.goal_counts[goal] if i == 0 else 0):,} more people of "
-            f"group {goal[1]!r} with outcome {goal[0]}"
-            for stream in dict.fromkeys(self._streams.values())
-            for i, phase in enumerate(stream.phases)
-            for goal in phase
-            if goal not in stream.stopping_times
-        ]
-        return inconclusive_finding(self, f"{why}, and the counts are not complete", tuple(missing))
+        missing: list[str] = []
+        for stream in dict.fromkeys(self._streams.values()):  # each stream once
+            for (outcome, group), count in stream.missing_people().items():
+                missing.append(f"{count:,} more people of group {group!r} with outcome {outcome}")
+        reason = f"{why}, and the counts are not complete"
+        return inconclusive_finding(self, reason, tuple(missing))
 
     # -- findings --------------------------------------------------------------------------------
 
     def _decide(self) -> Finding:
-        stopping_times = {
-            goal: n for s in self._streams.values() for goal, n in s.stopping_times.items()
-        }
-        rows, people = (
-            np.array([[n.get((y, a), np.nan) for a in self.cells] for y in self._outcomes])
-            for n in (self._rows, stopping_times)
-        )
-        ratios = people / rows
+        """Estimate and compare the rates (Algorithm 1, lines 5 to 7; Algorithm 3, lines 6 to 8)."""
+        online_stopping_times: dict[Goal, int] = {}
+        for stream in self._streams.values():
+            online_stopping_times |= stream.stopping_times
+        n_past = self._tabulate(self._past_stopping_times)
+        n_online = self._tabulate(online_stopping_times)
+        rates = n_online / n_past  # p_hat / q_hat, since tau cancels
         error = paper_epsilon(self.tau, self.question, len(self.cells)) / 12.0
-        low, high = rate_bounds(ratios, error)
-        if len(impossible := np.argwhere(low >= 1.0)):
-            i, j = impossible[0]
-            rate = RATE_OF_OUTCOME[self._outcomes[i]].replace("_", " ")
-            return inconclusive_finding(
-                self,
-                f"the estimated {rate} of group {self.cells.groups[j]!r} is {ratios[i, j]:.3g}, "
-                "which no population with this past has: people who arrive are not like the past",
-                (FAIR_SAMPLE,),
-            )
+        low, high = rate_bounds(rates, error)
+        impossible = self._describe_impossible_rate(rates, low)
+        if impossible is not None:
+            return inconclusive_finding(self, impossible, (FAIR_SAMPLE,))
+        estimates = RateEstimates(self.tau / n_past, self.tau / n_online, rates, low, high)
         return replace(
-            finding_from_rates(self, self.tau / rows, self.tau / people, ratios, low, high),
+            finding_from_rates(self, estimates),
             guaranteed=self.tau >= paper_tau(self.question, len(self.cells)),
-            assumptions=self._assumptions(),
+            assumptions=self._list_assumptions(),
+        )
+
+    def _tabulate(self, by_goal: Mapping[Goal, int]) -> Array:
+        """Return numbers by goal as an array (outcomes, groups), NaN of groups not compared."""
+        rows = [[by_goal.get((y, a), np.nan) for a in self.cells] for y in self._outcomes]
+        return np.array(rows)
+
+    def _describe_impossible_rate(self, rates: Array, low: Array) -> str | None:
+        """Return why some estimated rate cannot be, since it is surely above 1; None if all can."""
+        impossible = np.argwhere(low >= 1.0)
+        if not len(impossible):
+            return None
+        row, column = impossible[0]
+        rate_name = RATE_OF_OUTCOME[self._outcomes[row]].replace("_", " ")
+        return (
+            f"the estimated {rate_name} of group {self.cells.groups[column]!r} is "
+            f"{rates[row, column]:.3g}, which no population with this past has: people who arrive "
+            "are not like the past"
         )
 
     def _finding_before_start(self) -> Finding | None:
+        """Return the free check's answer if no label is needed, or if the past is too short."""
         if not self._outcomes:
             return finding_of_free_check(self)
-        if len(self._rows) == len(self._goals):
+        if len(self._past_stopping_times) == len(self._goals):
             return None
-        free, dry = finding_of_free_check(self), "the past data run dry before the audit can start"
+        free = finding_of_free_check(self)
+        too_short = "the past data run dry before the audit can start"
         if free.verdict is Verdict.INCONCLUSIVE:
-            lacking = describe_missing_rows(self.history, self._goals, self.tau, self.within_group)
-            return inconclusive_finding(self, dry, lacking)
+            missing = describe_missing_rows(self.history, self._goals, self.tau, self.within_group)
+            return inconclusive_finding(self, too_short, missing)
         level = self.question.strictest_level
-        stands = (
-            f"{dry}, so the free check of the same past answers, wrong with probability at most "
-            f"{level:g}; this way of ending and an audit by labels, where the past suffices, are "
-            f"together wrong with probability at most {2.0 * level:g}"
+        two_endings = (
+            f"{too_short}, so the free check of the same past answers, wrong with probability at "
+            f"most {level:g}; this way of ending and an audit by labels, where the past suffices, "
+            f"are together wrong with probability at most {2.0 * level:g}"
         )
-        return replace(free, assumptions=(*free.assumptions, stands))
+        return replace(free, assumptions=(*free.assumptions, two_endings))
 
-    def _assumptions(self) -> tuple[str, ...]:
-        reached = paper_epsilon(self.tau, self.question, len(self.cells))
-        asked = self.question.epsilon
+    def _list_assumptions(self) -> tuple[str, ...]:
+        reached_epsilon = paper_epsilon(self.tau, self.question, len(self.cells))
+        epsilon = self.question.epsilon
         seed = "" if self.history.seed is None else f", with seed {self.history.seed}"
         left_out = self.question.resolve(self.cells).left_out
         lines = [f"not compared: {few_of(left_out)}"] if left_out else []
@@ -186,26 +227,41 @@ class TauAudit(Audit):
         ]
         if self.tau < paper_tau(self.question, len(self.cells)):
             lines.append(
-                f"tau = {self.tau:,} is the paper's threshold for epsilon = {reached:.3g}, not "
-                f"{asked:g}: the verdict has no proven error probability at epsilon = {asked:g}"
+                f"tau = {self.tau:,} is the paper's threshold for epsilon = {reached_epsilon:.3g}, "
+                f"not {epsilon:g}: the verdict has no proven error probability at "
+                f"epsilon = {epsilon:g}"
             )
-        if reached >= 12.0:
+        if reached_epsilon >= 12.0:
             lines.append("tau is too small for an interval: nothing is established about the gap")
         return tuple(lines)
 
 
 class Online:
-    """The subroutine Online(tau, y, a) for a list of phases that one stream of people serves.
+    """The paper's subroutine ``Online(tau, y, a)``, for phases that one stream of people serves.
 
     A phase ends at the person who completes its last goal. That is a stopping time in request
     order: it is settled by this person and those before. So the people requested after it, before
     anybody knew that it had ended, are a fresh sample, and serve the next phase.
+
+    Parameters
+    ----------
+    tau
+        People that each goal needs.
+    phases
+        The goals of each phase, pairs (outcome, group), in the order of the phases.
+
+    Attributes
+    ----------
+    phases
+        The phases that are not over.
+    stopping_times
+        ``N`` of every goal that is reached: people of its phase until the tau-th.
     """
 
     def __init__(self, tau: int, phases: Sequence[Sequence[Goal]]) -> None:
         self.tau = tau
         self.phases = list(phases)
-        self.stopping_times: dict[Goal, int] = {}  # people seen until the tau-th, per finished goal
+        self.stopping_times: dict[Goal, int] = {}
         self._begin_phase()
 
     @property
@@ -216,16 +272,30 @@ class Online:
     def count_person(self, group: str, outcome: int) -> None:
         """Count the next person."""
         goal = (outcome, group)
-        self.people_in_phase += 1
-        self.goal_counts[goal] += 1
-        if goal in self._open_goals and self.goal_counts[goal] == self.tau:
-            self.stopping_times[goal] = self.people_in_phase
+        self._people_in_phase += 1
+        self._goal_counts[goal] += 1
+        if goal in self._open_goals and self._goal_counts[goal] == self.tau:
+            self.stopping_times[goal] = self._people_in_phase
             self._open_goals.remove(goal)
             if not self._open_goals:
                 del self.phases[0]
                 self._begin_phase()
 
+    def missing_people(self) -> dict[Goal, int]:
+        """Return how many people each goal that is not reached still needs."""
+        missing = {goal: self.tau for phase in self.phases for goal in phase}
+        for goal in self.phases[0] if self.phases else ():
+            missing[goal] -= self._goal_counts[goal]
+            if goal in self.stopping_times:
+                del missing[goal]
+        return missing
+
+    def finish(self, stopping_times: Mapping[Goal, int]) -> None:
+        """End all phases at once, with numbers of people that a simulation drew."""
+        self.stopping_times = dict(stopping_times)
+        self.phases = []
+
     def _begin_phase(self) -> None:
-        self.people_in_phase = 0
-        self.goal_counts: Counter[Goal] = Counter()
+        self._people_in_phase = 0
+        self._goal_counts: Counter[Goal] = Counter()
         self._open_goals = set(self.phases[0]) if self.phases else set()

@@ -7,15 +7,22 @@ import numpy as np
 from equipoise._arrays import Array
 
 
-def share_evidence(k: Array | np.float64, n: Array | np.float64, low: float, high: float) -> Array:
-    """Return the log evidence, k of n people being counted, that a share is outside [low, high].
+def share_evidence(
+    successes: Array | np.float64, people: Array | np.float64, low: float, high: float
+) -> Array:
+    """Return the log evidence that the share behind so many successes is outside [low, high].
 
-    It is the log of ``B(k + 1/2, n - k + 1/2) / B(1/2, 1/2) / (a^k (1-a)^(n-k))``, a martingale
-    where ``a`` is the share, at the ``a`` of the range that is nearest to k/n.
+    It is the log of ``B(k + 1/2, n - k + 1/2) / B(1/2, 1/2) / (a^k (1-a)^(n-k))``, with k successes
+    of n people. That is a martingale where ``a`` is the share, and it is taken at the ``a`` of the
+    range that is nearest to k/n. So it ever reaches ``log(1/level)`` with probability at most
+    ``level`` if the share lies in the range (Ville's inequality).
     """
     from scipy.special import betaln, xlog1py, xlogy
 
+    failures = people - successes
     with np.errstate(invalid="ignore", divide="ignore"):
-        a = np.clip(np.where(n > 0, k / np.maximum(n, 1.0), low), low, high)
-        null = xlogy(k, a) + xlog1py(n - k, -a)
-    return np.asarray(betaln(k + 0.5, n - k + 0.5) - betaln(0.5, 0.5) - null)
+        observed = np.where(people > 0, successes / np.maximum(people, 1.0), low)
+        nearest = np.clip(observed, low, high)
+        log_likelihood = xlogy(successes, nearest) + xlog1py(failures, -nearest)
+    log_mixture = betaln(successes + 0.5, failures + 0.5) - betaln(0.5, 0.5)
+    return np.asarray(log_mixture - log_likelihood)

@@ -211,7 +211,7 @@ def _draw_coarse_phase(
 def _add_features(audit: ExpAudit, population: _Population, group: str, rng: Generator) -> None:
     """Count the features of the people of a group whom its branch still needs."""
     branch = audit.branches[group]
-    counts = audit.counts[group]
+    counts = audit.feature_counts[group]
     people_left = branch.features - counts.size  # past people's features were free
     if people_left <= 0:
         return

@@ -450,7 +450,7 @@ def bring_features(audit: ExpAudit, world: MixtureWorld) -> Finding:
         people = [
             w.family.sample(w.theta, n, rng) for w, n in zip(laws, (size - ones, ones), strict=True)
         ]
-        audit.counts[g].add(rng.permutation(np.concatenate(people)))
+        audit.feature_counts[g].add(rng.permutation(np.concatenate(people)))
     audit.finish_feature_phase()
     assert audit.finding is not None
     return audit.finding

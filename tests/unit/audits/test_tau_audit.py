@@ -350,11 +350,13 @@ def test_tau_and_its_promise() -> None:
     past = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.2, 0.1, 0.7, 0.2)}).past()
     audit = RSAudit(past, question, Costs())
     assert audit.tau == full == int(np.ceil(576 * np.log(160) / 0.25))
-    assert len(audit._assumptions()) == 2
-    assert f"with seed {past.seed}" in audit._assumptions()[1]
+    assert len(audit._list_assumptions()) == 2
+    assert f"with seed {past.seed}" in audit._list_assumptions()[1]
     short = RSAudit(past, question, Costs(), tau=100)
-    assert "no proven error probability" in short._assumptions()[2]
-    assert "nothing is established" in RSAudit(past, question, Costs(), tau=5)._assumptions()[3]
+    assert "no proven error probability" in short._list_assumptions()[2]
+    assert (
+        "nothing is established" in RSAudit(past, question, Costs(), tau=5)._list_assumptions()[3]
+    )
     strict = replace(question, delta_wrong_fair=0.001)
     assert RSAudit(past, strict, Costs()).tau == paper_tau(replace(question, delta=0.001), 2)
 

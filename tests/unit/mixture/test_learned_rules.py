@@ -158,7 +158,7 @@ def test_the_finding_names_the_class(past: Past, learned: MixtureModel) -> None:
         {g: (round(tau / (1.0 - m.q)), round(tau / m.q)) for g, m in WORLD.mixtures.items()}
     )
     for group, mixture in WORLD.mixtures.items():
-        counts = audit.counts[group]
+        counts = audit.feature_counts[group]
         zero, one = mixture.laws
         rng, ones = np.random.default_rng(3), int(2_000 * mixture.q)
         counts.add(zero.family.sample(zero.theta, 2_000 - ones, rng))
