@@ -8,7 +8,7 @@ import numpy as np
 from rich.table import Table
 from tests.support.tables import table
 
-from equipoise.mixture.model_checks import FALSE_ALARM, ModelChecks
+from equipoise.mixture.model_checks import FALSE_ALARM_PROBABILITY, ModelChecks
 from equipoise.worlds import MixtureWorld
 from study import _resumed
 from study._resumed import Run, mean
@@ -29,8 +29,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Table:
     made = _resumed.collect(options, list(POINTS), one_run)
     out = table(
-        f"false alarms at a level of {FALSE_ALARM:.0%} for all checks, laws 2 to 7 standard "
-        f"deviations apart, {min(map(len, made.values()))} runs a row",
+        f"false alarms at a level of {FALSE_ALARM_PROBABILITY:.0%} for all checks, laws 2 to 7 "
+        f"standard deviations apart, {min(map(len, made.values()))} runs a row",
         *("classifier, past", "refused", "no model", "acceptance known to within"),
     )
     for point, runs in made.items():

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, chi2
 
 from equipoise.mixture import Gaussian, HalfSpace, fit_truncated, likelihood_weight
-from equipoise.mixture.model_checks import FALSE_ALARM, ModelChecks
+from equipoise.mixture.model_checks import FALSE_ALARM_PROBABILITY, ModelChecks
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
 from equipoise.worlds import MixtureWorld
@@ -100,4 +100,4 @@ def test_the_free_self_check_hardly_refuses_a_right_model() -> None:
         if not past.model.problems:
             checks.check_for_free()
             refused += any(not check.passed for check in checks.made)
-    assert refused <= binom.ppf(1.0 - ALARM, runs, FALSE_ALARM)
+    assert refused <= binom.ppf(1.0 - ALARM, runs, FALSE_ALARM_PROBABILITY)

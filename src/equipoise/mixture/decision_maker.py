@@ -20,9 +20,9 @@ Accepts: TypeAlias = Callable[[Array], ArrayLike]
 Bits: TypeAlias = NDArray[np.bool_]
 Ask: TypeAlias = Callable[[Array], Bits]
 
-POINTS = 2**13  # around the sample, on all of which the half-space must agree
-LINES = 3  # crossings per dimension: d settle a hyperplane, the others test it
-TOLERANCE = 1e-6  # in standard deviations of the sample
+TEST_POINTS = 2**13  # around the sample, on all of which the half-space must agree
+LINES_PER_DIMENSION = 3  # crossings per dimension: d settle a hyperplane, the others test it
+FLATNESS_TOLERANCE = 1e-6  # in standard deviations of the sample
 
 
 def apart(seed: int, number: int = 1) -> np.random.Generator:
@@ -80,7 +80,8 @@ class Oracle:
                 "'accepts' failed on an array of several rows; it must be a vectorised function: "
                 f"(n, d) array in, n booleans out ({type(error).__name__}: {error})"
             ) from error
-        if answer.shape != (len(X),) or not (answer.dtype == bool or np.isin(answer, (0, 1)).all()):
+        is_yes_or_no = answer.dtype == bool or np.isin(answer, (0, 1)).all()
+        if answer.shape != (len(X),) or not is_yes_or_no:
             raise InvalidInput(
                 f"'accepts' must be vectorised: for {len(X)} rows {len(X)} booleans, or 0 and 1 "
                 f"(scores need a threshold); got {answer.dtype} values of shape {answer.shape}"
@@ -119,26 +120,27 @@ def border(ask: Ask, inside: Array, outside: Array) -> Array:
     """Return where lines between accepted and refused points cross the border, by bisection."""
     for _ in range(50):
         middle = (inside + outside) / 2.0
-        yes = ask(middle)[:, None]
-        inside, outside = np.where(yes, middle, inside), np.where(yes, outside, middle)
+        is_inside = ask(middle)[:, None]
+        inside = np.where(is_inside, middle, inside)
+        outside = np.where(is_inside, outside, middle)
     return (inside + outside) / 2.0
 
 
 def find_half_space(z: Array, ask: Ask, seed: int) -> HalfSpace | None:
     """Return the half-space that lets a standardised sample through, None if it is none."""
     d = z.shape[1]
-    around, _ = surroundings(d, POINTS, seed)
+    around, _ = surroundings(d, TEST_POINTS, seed)
     accepted = ask(around)
     refused = around[~accepted]
     if not len(refused):
         return HalfSpace(np.eye(d)[0], -1e9)
-    lines = LINES * d
-    if min(len(z), len(refused)) < lines:
+    n_lines = LINES_PER_DIMENSION * d
+    if min(len(z), len(refused)) < n_lines:
         return None
-    crossings = border(ask, z[:lines], refused[:lines])
+    crossings = border(ask, z[:n_lines], refused[:n_lines])
     centre = crossings.mean(axis=0)
     normal = np.linalg.svd(crossings - centre)[2][-1]
-    if np.abs((crossings - centre) @ normal).max() > TOLERANCE:
+    if np.abs((crossings - centre) @ normal).max() > FLATNESS_TOLERANCE:
         return None
     normal = normal * np.sign((z.mean(axis=0) - centre) @ normal)
     # rounding must not put one of the sample on the wrong side

@@ -8,7 +8,7 @@ them where there are any. The multivariate Gaussian is in :mod:`equipoise.mixtur
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,9 +19,8 @@ from scipy.special import gammaln, logsumexp, softmax, xlogy
 from equipoise._arrays import Array
 from equipoise.errors import BadData, InvalidInput, require_whole
 
-PANELS = 60  # over all intervals of an integral together
-GAUSS = np.polynomial.legendre.leggauss(20)  # nodes and weights of one panel
-Frame: TypeAlias = "tuple[Family, Array, Array, Array, Array]"
+PANELS_PER_INTEGRAL = 60  # over all its intervals together
+PANEL_NODES, PANEL_WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,27 @@ class Nodes:
         return mean, root.T @ root
 
 
+class Frame(NamedTuple):
+    """Coordinates z in which a sample is centred and scaled, and the family as seen from there.
+
+    The way back is ``x = shift + scale @ z`` and ``theta = jacobian @ theta_z + offset``.
+    """
+
+    family: Family
+    shift: Array
+    scale: Array
+    jacobian: Array
+    offset: Array
+
+    def enter(self, points: Array) -> Array:
+        """Return points in the frame's coordinates."""
+        return np.asarray(np.linalg.solve(self.scale, (points - self.shift).T).T)
+
+    def leave(self, points: Array) -> Array:
+        """Return points of the frame in the user's coordinates."""
+        return np.asarray(points @ self.scale.T + self.shift)
+
+
 class Family:
     """One exponential family with its convex parameter set.
 
@@ -80,16 +100,16 @@ class Family:
     """Largest degree of the polynomials in T."""
     columns: int | None = 1
     """Length of a point, None where it may have any."""
-    _highest: float = np.inf  # all parameters lie below it
+    _supremum: float = np.inf  # all parameters lie below it
 
     def __post_init__(self) -> None:
         self._require_bounds(*self.bounds)
 
     def _require_bounds(self, low: float, high: float) -> None:
-        if not low < high < self._highest:
+        if not low < high < self._supremum:
             raise InvalidInput(
                 f"'bounds' of the {self.name} family must satisfy low < high < "
-                f"{self._highest:g}; got {(low, high)!r}"
+                f"{self._supremum:g}; got {(low, high)!r}"
             )
 
     def points(self, X: ArrayLike, *, name: str = "X", remedy: str = "drop them") -> Array:
@@ -110,12 +130,15 @@ class Family:
         if not np.isfinite(array).all():
             rows = int((~np.isfinite(array).all(axis=1)).sum())
             raise BadData(f"{name!r} has {rows} rows with missing or infinite values; {remedy}")
-        x, (low, high) = array[:, 0], self.ends
-        outside = int((~((low <= x) & (x <= high)) | (self.discrete & (x != np.round(x)))).sum())
-        if outside:
+        x = array[:, 0]
+        low, high = self.ends
+        is_outside = ~((low <= x) & (x <= high))
+        if self.discrete:
+            is_outside |= x != np.round(x)
+        if is_outside.any():
             raise BadData(
-                f"{outside} of {len(array)} rows of {name!r} lie outside the support of the "
-                f"{self.name} family, {self.support}; choose another family or transform them"
+                f"{is_outside.sum()} of {len(array)} rows of {name!r} lie outside the support of "
+                f"the {self.name} family, {self.support}; choose another family or transform them"
             )
         return array
 
@@ -138,26 +161,25 @@ class Family:
     def nodes(self, pieces: list[tuple[float, float]]) -> Nodes:
         """Return the integral of ``h exp(theta . T)`` over intervals of the line."""
         if self.discrete:
-            whole = [np.arange(np.ceil(a), np.floor(b) + 1.0) for a, b in pieces]
-            x, log_weight = np.concatenate(whole)[:, None], np.zeros(1)
-        else:
-            node, weight = GAUSS
-            span = sum(b - a for a, b in pieces)
-            edges = [np.linspace(a, b, 2 + int(PANELS * (b - a) / span)) for a, b in pieces]
-            left = np.concatenate([e[:-1] for e in edges])[:, None]
-            half = np.concatenate([np.diff(e) for e in edges])[:, None] / 2.0
-            x = (left + half * (node + 1.0)).reshape(-1, 1)
-            log_weight = np.log(half * weight).ravel()
+            numbers = [np.arange(np.ceil(low), np.floor(high) + 1.0) for low, high in pieces]
+            x = np.concatenate(numbers)[:, None]
+            return Nodes(self.statistics(x), self.log_base(x))
+        total_length = sum(high - low for low, high in pieces)
+        panel_edges = []
+        for low, high in pieces:
+            n_panels = 1 + int(PANELS_PER_INTEGRAL * (high - low) / total_length)
+            panel_edges.append(np.linspace(low, high, n_panels + 1))
+        left = np.concatenate([edges[:-1] for edges in panel_edges])[:, None]
+        half_width = np.concatenate([np.diff(edges) for edges in panel_edges])[:, None] / 2.0
+        x = (left + half_width * (PANEL_NODES + 1.0)).reshape(-1, 1)
+        log_weight = np.log(half_width * PANEL_WEIGHTS).ravel()
         return Nodes(self.statistics(x), self.log_base(x) + log_weight)
 
     def frame(self, points: Array) -> Frame:
-        """Return the family as seen from coordinates z that centre and scale a sample.
-
-        With it ``shift, scale, jacobian, offset``, the way back: ``x = shift + scale @ z`` and
-        ``theta = jacobian @ theta_z + offset``. By default nothing is moved.
-        """
-        d, p = points.shape[1], self.statistics(points[:1]).shape[1]
-        return self, np.zeros(d), np.eye(d), np.eye(p), np.zeros(p)
+        """Return coordinates that centre and scale a sample. By default nothing is moved."""
+        d = points.shape[1]
+        p = self.statistics(points[:1]).shape[1]
+        return Frame(self, np.zeros(d), np.eye(d), np.eye(p), np.zeros(p))
 
     def unpack(self, theta: ArrayLike) -> tuple[Array, Array]:
         """Return mean and covariance, which a Gaussian is named by."""
@@ -206,8 +228,8 @@ class Family:
         density = softmax(self.log_base(x[:, None]) + self.statistics(x[:, None]) @ theta)
         if self.discrete:
             return np.asarray(x[np.searchsorted(np.cumsum(density)[:-1], uniforms)])
-        below = cumulative_simpson(density, initial=0.0)
-        return np.asarray(np.interp(uniforms, below / below[-1], x))
+        mass_below = cumulative_simpson(density, initial=0.0)
+        return np.asarray(np.interp(uniforms, mass_below / mass_below[-1], x))
 
     def project(self, theta: Array) -> Array:
         """Return the nearest parameter in the parameter set."""
@@ -218,25 +240,28 @@ class Family:
 
         There ``kappa I <= Hess W <= lambda I``, and W is L-Lipschitz.
         """
-        bounds = float(np.min(thetas)) - radius, float(np.max(thetas)) + radius
-        self._require_bounds(*bounds)  # such balls may leave the family
+        low = float(np.min(thetas)) - radius
+        high = float(np.max(thetas)) + radius
+        self._require_bounds(low, high)  # such balls may leave the family
         # W'' of all these families is monotone, or largest at 0, or both
-        grid = np.union1d(np.linspace(*bounds, 257), np.clip(0.0, *bounds))
-        mean, variance = np.array([self._moments(float(t)) for t in grid]).T
-        return float(variance.min()), float(variance.max()), float(abs(mean).max())
+        grid = np.union1d(np.linspace(low, high, 257), np.clip(0.0, low, high))
+        means, variances = np.array([self._moments(float(theta)) for theta in grid]).T
+        return float(variances.min()), float(variances.max()), float(abs(means).max())
 
     def _theta_of(self, mean: float) -> float:
-        def excess(theta: float) -> float:
+        def mean_excess(theta: float) -> float:
             return self._moments(theta)[0] - mean
 
         low, high = self.bounds
-        if excess(low) >= 0.0:
+        if mean_excess(low) >= 0.0:
             return low
-        return high if excess(high) <= 0.0 else float(brentq(excess, low, high, (), 1e-13, 1e-13))
+        if mean_excess(high) <= 0.0:
+            return high
+        return float(brentq(mean_excess, low, high, xtol=1e-13, rtol=1e-13))
 
     def _moments(self, theta: float) -> tuple[float, float]:
-        at = np.array([theta])
-        mean, variance = self.nodes([self.reach(at)]).moments(at)
+        parameter = np.array([theta])
+        mean, variance = self.nodes([self.reach(parameter)]).moments(parameter)
         return float(mean[0]), float(variance[0, 0])
 
 
@@ -255,7 +280,7 @@ class Weibull(Family):
     name = "Weibull"
     support = "x > 0"
     ends = (5e-324, np.inf)  # from the smallest positive number
-    _highest = 0.0
+    _supremum = 0.0
     bounds: tuple[float, float] = (-1e60, -1e-60)
     k: float = 1.0
 
@@ -264,7 +289,7 @@ class Weibull(Family):
         if not 1.0 <= self.k < np.inf:
             raise InvalidInput(f"'k' must be at least 1 (the density is log-concave); got {self.k}")
         # where k is no whole number T is no polynomial, and this is the next degree
-        vars(self).update(degree=int(np.ceil(self.k)))
+        object.__setattr__(self, "degree", int(np.ceil(self.k)))
 
     def log_base(self, X: Array) -> Array:
         """Return ``log k + (k-1) log x``."""
@@ -401,7 +426,7 @@ class Binomial(Family):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_whole("n", self.n)
-        vars(self).update(ends=(0.0, float(self.n)))
+        object.__setattr__(self, "ends", (0.0, float(self.n)))
 
     def log_base(self, X: Array) -> Array:
         """Return ``log C(n, x)``."""

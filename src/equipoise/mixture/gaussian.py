@@ -14,11 +14,12 @@ from equipoise._arrays import Array
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.mixture.families import Family, Frame
 
-_STRUCTURES = ("full", "diagonal", "spherical")
-_LOG_2PI = float(np.log(2.0 * np.pi))
+STRUCTURES = ("full", "diagonal", "spherical")
+LOG_2PI = float(np.log(2.0 * np.pi))
 # In a frame the truncated sample has variance 1; a law 100 times wider is beyond what it can tell.
-_FRAME_VARIANCES = (1e-6, 1e4)
-_FARTHEST = 1e6  # mean in standard deviations: theta's covariance has its fourth power
+FRAME_VARIANCES = (1e-6, 1e4)
+# In standard deviations: the covariance of theta has the fourth power of this distance.
+FARTHEST_MEAN = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +60,20 @@ class Gaussian(Family):
         if not 0.0 < self.variances[0] < self.variances[1]:
             raise InvalidInput(f"'variances' must satisfy 0 < low < high; got {self.variances!r}")
         if isinstance(self.covariance, str):
-            if self.covariance not in _STRUCTURES:
-                raise UnknownName("covariance structure", self.covariance, _STRUCTURES)
+            if self.covariance not in STRUCTURES:
+                raise UnknownName("covariance structure", self.covariance, STRUCTURES)
             return
-        known = np.array(self.covariance, dtype=float)
-        if known.ndim != 2 or len(known) != len(known.T) or not np.allclose(known, known.T):
+        matrix = np.array(self.covariance, dtype=float)
+        is_square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
+        if not is_square or not np.allclose(matrix, matrix.T):
             raise InvalidInput(
                 f"a known 'covariance' must be a symmetric matrix; got {self.covariance!r}"
             )
-        _require_regular(known)
-        vars(self).update(covariance=known, degree=1, columns=len(known))
+        _require_regular(matrix)
+        # a frozen dataclass: what follows from an argument is set once, here
+        object.__setattr__(self, "covariance", matrix)
+        object.__setattr__(self, "degree", 1)
+        object.__setattr__(self, "columns", len(matrix))
 
     @property
     def structure(self) -> str:
@@ -78,11 +83,14 @@ class Gaussian(Family):
     def pack(self, mean: ArrayLike, covariance: ArrayLike | None = None) -> Array:
         """Return theta of a mean and a covariance (left out where it is known)."""
         mu = np.atleast_1d(np.asarray(mean, dtype=float))
-        given = self.covariance if self.structure == "known" else covariance
-        if given is None:
+        if self.structure == "known":
+            covariance = np.asarray(self.covariance)
+        if covariance is None:
             raise InvalidInput("'covariance' is needed unless the family knows it")
-        sigma = np.asarray(given, dtype=float)
-        precision = np.linalg.inv(sigma * np.eye(len(mu)) if sigma.ndim == 0 else sigma)
+        sigma = np.asarray(covariance, dtype=float)
+        if sigma.ndim == 0:
+            sigma = sigma * np.eye(len(mu))
+        precision = np.linalg.inv(sigma)
         return self._flatten(precision @ mu, precision)
 
     def unpack(self, theta: ArrayLike) -> tuple[Array, Array]:
@@ -106,8 +114,9 @@ class Gaussian(Family):
 
     def _fixed(self, d: int) -> Array:
         """Return the part of the precision that is known: all of it, or nothing."""
-        known = self.structure == "known"
-        return np.linalg.inv(np.asarray(self.covariance)) if known else np.zeros((d, d))
+        if self.structure == "known":
+            return np.linalg.inv(np.asarray(self.covariance))
+        return np.zeros((d, d))
 
     def _fitted(self, matrix: Array) -> Array:
         """Return the covariance nearest to a matrix that the structure allows."""
@@ -126,7 +135,7 @@ class Gaussian(Family):
     def log_base(self, X: Array) -> Array:
         """Return the constant, and the quadratic form where the covariance is known."""
         d = X.shape[1]
-        return np.asarray(-0.5 * (d * _LOG_2PI + np.einsum("ij,ij->i", X @ self._fixed(d), X)))
+        return np.asarray(-0.5 * (d * LOG_2PI + np.einsum("ij,ij->i", X @ self._fixed(d), X)))
 
     def statistics(self, X: Array) -> Array:
         """Return x and, scaled, the parts of ``-x x'/2`` that the structure has."""
@@ -137,8 +146,8 @@ class Gaussian(Family):
         """Return ``eta' Sigma eta / 2 - log det(Sigma^-1) / 2``."""
         eta, precision = self.natural(theta)
         root = np.linalg.cholesky(precision)
-        half = np.linalg.solve(root, eta)
-        return float(half @ half / 2.0 - np.log(np.diag(root)).sum())
+        whitened = np.linalg.solve(root, eta)
+        return float(whitened @ whitened / 2.0 - np.log(np.diag(root)).sum())
 
     def mean_statistics(self, theta: Array) -> Array:
         """Return the mean and ``-(Sigma + mu mu')/2`` in the order of the statistics."""
@@ -171,10 +180,11 @@ class Gaussian(Family):
         """Clip the eigenvalues of the precision and the length of ``Sigma^-1 mu``."""
         eta, precision = self.natural(np.asarray(theta, dtype=float))
         eta = eta * min(1.0, self.longest / max(float(np.linalg.norm(eta)), 1e-300))
-        low, high = 1.0 / self.variances[1], 1.0 / self.variances[0]
+        least_variance, largest_variance = self.variances
         values, vectors = np.linalg.eigh(precision)
-        if values[0] < low or high < values[-1]:
-            precision = (vectors * np.clip(values, low, high)) @ vectors.T
+        clipped = np.clip(values, 1.0 / largest_variance, 1.0 / least_variance)
+        if (clipped != values).any():
+            precision = (vectors * clipped) @ vectors.T
         return self._flatten(eta, precision)
 
     def curvature(self, thetas: Array, radius: float) -> tuple[float, float, float]:
@@ -184,18 +194,20 @@ class Gaussian(Family):
         which lies between two quadratic forms in the norms of a and B.
         """
         eta, precision = self.natural(np.atleast_2d(thetas))
-        longest = float(np.linalg.norm(eta, axis=-1).max()) + radius
+        longest_eta = float(np.linalg.norm(eta, axis=-1).max()) + radius
         values = np.linalg.eigvalsh(precision)
         if self.structure == "known":
-            u, v = float(1.0 / values.max()), float(1.0 / values.min())
-            return u, v, v * longest
+            least_variance = float(1.0 / values.max())
+            largest_variance = float(1.0 / values.min())
+            return least_variance, largest_variance, largest_variance * longest_eta
         if values.min() <= radius:
             raise InvalidInput(
                 f"a ball of radius {radius:g} reaches beyond the Gaussian laws: a precision has "
                 f"the eigenvalue {values.min():.3g}; take a smaller one"
             )
-        u, v = 1.0 / (values.max() + radius), 1.0 / (values.min() - radius)
-        m = longest * v
+        u = 1.0 / (values.max() + radius)
+        v = 1.0 / (values.min() - radius)
+        m = longest_eta * v
         lower = np.linalg.eigvalsh([[u, -u * m], [-u * m, u * m**2 + u**2 / 2.0]])[0]
         upper = np.linalg.eigvalsh([[v, v * m], [v * m, v * m**2 + v**2 / 2.0]])[1]
         lipschitz = np.hypot(m, 0.5 * (np.sqrt(eta.shape[-1]) * v + m**2))
@@ -203,28 +215,32 @@ class Gaussian(Family):
 
     def frame(self, points: Array) -> Frame:
         """Whiten by the sample as far as the structure allows."""
-        d = points.shape[1]
         shift = points.mean(axis=0)
         centred = points - shift  # far means would cost digits in the moments
         covariance = self._fitted(centred.T @ centred / len(points))
-        spread = np.sqrt(np.diag(covariance))
-        column = int(np.argmax(np.abs(shift) / spread))
-        if abs(shift[column]) > _FARTHEST * spread[column]:
-            raise BadData(
-                f"column {column} of the features lies around {shift[column]:.4g} and spreads by "
-                f"{spread[column]:.3g} only, too little for the digits of a number; subtract a "
-                "constant from it everywhere, in 'accepts' and in the audit too"
-            )
+        self._require_near(shift, np.sqrt(np.diag(covariance)))
         scale = np.asarray(np.linalg.cholesky(covariance))
-        structure = np.eye(d) if self.structure == "known" else self.covariance
-        inner = Gaussian(structure, variances=_FRAME_VARIANCES, longest=1e6)
+        structure = np.eye(len(shift)) if self.structure == "known" else self.covariance
+        inner = Gaussian(structure, variances=FRAME_VARIANCES, longest=1e6)
         # theta is an affine function of its value in the frame: see where zero and the units go
         p = self.statistics(points[:1]).shape[1]
         eta, precision = inner.natural(np.vstack([np.zeros(p), np.eye(p)]))
-        back = np.linalg.inv(scale)
-        precision = back.T @ precision @ back
-        images = self._flatten(eta @ back + precision @ shift, precision)
-        return inner, shift, scale, (images[1:] - images[0]).T, images[0]
+        to_frame = np.linalg.inv(scale)
+        precision = to_frame.T @ precision @ to_frame
+        images = self._flatten(eta @ to_frame + precision @ shift, precision)
+        image_of_zero = images[0]
+        jacobian = (images[1:] - image_of_zero).T
+        return Frame(inner, shift, scale, jacobian, image_of_zero)
+
+    def _require_near(self, centre: Array, spread: Array) -> None:
+        """Raise if a column lies so far from 0 that a float has too few digits for its spread."""
+        column = int(np.argmax(np.abs(centre) / spread))
+        if abs(centre[column]) > FARTHEST_MEAN * spread[column]:
+            raise BadData(
+                f"column {column} of the features lies around {centre[column]:.4g} and spreads by "
+                f"{spread[column]:.3g} only, too little for the digits of a number; subtract a "
+                "constant from it everywhere, in 'accepts' and in the audit too"
+            )
 
     def reach(self, theta: Array) -> tuple[float, float]:
         """Return nine standard deviations on both sides, for one column."""
@@ -242,7 +258,7 @@ def _entries(structure: str, d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]
     diagonal = np.arange(0 if structure == "known" else d)
     if structure == "spherical":
         return diagonal, diagonal, np.full((d, 1), 1.0 / np.sqrt(d))
-    row, column = np.triu_indices(d if structure == "full" else 0, 1)
+    row, column = np.triu_indices(d if structure == "full" else 0, 1)  # above the diagonal
     scale = np.diag(np.repeat([1.0, np.sqrt(2.0)], [len(diagonal), len(row)]))
     return np.append(diagonal, row), np.append(diagonal, column), scale
 

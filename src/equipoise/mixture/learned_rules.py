@@ -16,7 +16,7 @@ from equipoise._arrays import Array
 from equipoise.errors import BadData, UnknownName
 from equipoise.mixture.decision_maker import Ask, Bits, apart
 
-TAUGHT = 0.3  # share of past rows that a rule is learnt from
+TEACHING_SHARE = 0.3  # of past rows: a rule is learnt from these
 
 
 class LearntRule(NamedTuple):
@@ -36,84 +36,121 @@ def learn_rule(X: Array, approved: Bits, kind: str, seed: int) -> LearntRule:
     classes = {"threshold": _threshold, "half_space": _half_space}
     if kind not in classes:
         raise UnknownName("class of rules in 'accepts'", kind, classes)
-    fresh = apart(seed).random(len(X)) >= TAUGHT
-    yes, no = X[~fresh & approved], X[~fresh & ~approved]
-    if not (len(yes) and len(no)):
-        missing = "denied" if len(yes) else "approved"
+    fresh = apart(seed).random(len(X)) >= TEACHING_SHARE
+    approved_people = X[~fresh & approved]
+    denied_people = X[~fresh & ~approved]
+    if not (len(approved_people) and len(denied_people)):
+        missing = "denied" if len(approved_people) else "approved"
         raise BadData(f"nobody among the {(~fresh).sum()} people to learn from was {missing}")
-    approves, denies = classes[kind](yes, no)
-    sure, refused = approves(X[fresh]), denies(X[fresh])
-    against, checked = np.where(approved[fresh], refused, sure).sum(), (sure | refused).sum()
+    approves, denies = classes[kind](approved_people, denied_people)
+    must_approve = approves(X[fresh])
+    must_deny = denies(X[fresh])
+    n_contradictions = np.where(approved[fresh], must_deny, must_approve).sum()
+    n_certain = (must_approve | must_deny).sum()
+    unsure_share = 1 - n_certain / max(len(must_approve), 1)
     words = (
-        f"a {kind.replace('_', '-')} rule: unsure about {1 - checked / max(len(sure), 1):.2%} of "
-        f"people, {against} of {checked:,} fresh decisions against it"
+        f"a {kind.replace('_', '-')} rule: unsure about {unsure_share:.2%} of people, "
+        f"{n_contradictions} of {n_certain:,} fresh decisions against it"
     )
-    if against:
+    if n_contradictions:
         raise BadData(f"past decisions contradict the class of rules: {words}")
     return LearntRule(approves, denies, fresh, words)
 
 
-def _threshold(yes: Array, no: Array) -> tuple[Ask, Ask]:
+def _threshold(approved: Array, denied: Array) -> tuple[Ask, Ask]:
     """Take every column and direction in which a threshold agrees; a region is where all do."""
-    directions = np.hstack([np.eye(yes.shape[1]), -np.eye(yes.shape[1])])
-    low, high = (yes @ directions).min(axis=0), (no @ directions).max(axis=0)
-    fits = high < low
-    if not fits.any():
+    n_columns = approved.shape[1]
+    directions = np.hstack([np.eye(n_columns), -np.eye(n_columns)])
+    lowest_approved = (approved @ directions).min(axis=0)
+    highest_denied = (denied @ directions).max(axis=0)
+    agrees = highest_denied < lowest_approved
+    if not agrees.any():
         raise BadData(
             "no threshold on one column explains these decisions; try 'half_space', or add the "
             "score that the rule looks at as a column"
         )
-    directions, low, high = directions[:, fits], low[fits], high[fits]
+    directions = directions[:, agrees]
+    lowest_approved = lowest_approved[agrees]
+    highest_denied = highest_denied[agrees]
     return (
-        lambda X: np.all(X @ directions >= low, axis=1),
-        lambda X: np.all(X @ directions <= high, axis=1),
+        lambda X: np.all(X @ directions >= lowest_approved, axis=1),
+        lambda X: np.all(X @ directions <= highest_denied, axis=1),
     )
 
 
-def _half_space(yes: Array, no: Array) -> tuple[Ask, Ask]:
+def _half_space(approved: Array, denied: Array) -> tuple[Ask, Ask]:
     """Enclose all separating hyperplanes in a box, by linear programmes; its ends decide.
 
     Hyperplanes are ``(u + V z) . x = b`` with u one separating direction and V its complement.
     Over a box of (z, b) the least and the largest ``(u + V z) . x - b`` have a closed form.
     """
-    everybody = np.concatenate([yes, no])
-    centre, spread = everybody.mean(axis=0), everybody.std(axis=0) + 1e-300
-    rows = np.concatenate([yes - centre, centre - no]) / spread  # w.x >= b, and w.x <= b turned
-    sign = np.concatenate([np.ones(len(yes)), -np.ones(len(no))])
-    d = rows.shape[1]
-    # variables (w, b, margin): the widest margin with |w| <= 1 in every column
-    best = linprog(
+    everybody = np.concatenate([approved, denied])
+    centre = everybody.mean(axis=0)
+    spread = everybody.std(axis=0) + 1e-300
+    # w.x >= b for the approved, and -w.x >= -b for the denied
+    rows = np.concatenate([approved - centre, centre - denied]) / spread
+    sign = np.concatenate([np.ones(len(approved)), -np.ones(len(denied))])
+    weights, offset = _widest_margin(rows, sign)
+    u = weights / np.linalg.norm(weights)
+    complement = np.linalg.svd(u[None, :])[2][1:].T
+    origin = _centre_of_nearest(rows, sign, weights, offset)
+    box = _box_of_hyperplanes(rows - sign[:, None] * origin, sign, u, complement)
+    if box is None:
+        raise BadData(
+            f"{len(approved)} approved and {len(denied)} denied people leave the half-space's "
+            "direction open; learn from more"
+        )
+    low, high = box
+    middle = (low + high) / 2.0
+    half_width = (high - low) / 2.0 * (1.0 + 1e-9) + 1e-12
+    normal = u + complement @ middle[:-1]
+
+    def value_at_end(X: Array, side: float) -> Array:
+        """Return the least (side 1) or largest (side -1) ``w . x - b`` over the box."""
+        x = (X - centre) / spread - origin
+        doubt = np.abs(x @ complement) @ half_width[:-1] + half_width[-1]
+        return np.asarray(x @ normal - middle[-1] - side * doubt)
+
+    return lambda X: value_at_end(X, 1.0) >= 0.0, lambda X: value_at_end(X, -1.0) < 0.0
+
+
+def _widest_margin(rows: Array, sign: Array) -> tuple[Array, float]:
+    """Return w and b of the hyperplane with the widest margin, ``|w| <= 1`` in every column."""
+    n_rows, d = rows.shape
+    # variables (w, b, margin)
+    solution = linprog(
         np.append(np.zeros(d + 1), -1.0),
-        A_ub=np.column_stack([-rows, sign, np.ones(len(rows))]),
-        b_ub=np.zeros(len(rows)),
+        A_ub=np.column_stack([-rows, sign, np.ones(n_rows)]),
+        b_ub=np.zeros(n_rows),
         bounds=[(-1.0, 1.0)] * d + [(None, None), (None, 1.0)],
     ).x
-    if best is None or best[-1] <= 0.0:
+    if solution is None or solution[-1] <= 0.0:
         raise BadData(
             "no half-space explains these decisions; give the classifier itself as 'accepts'"
         )
-    u = best[:d] / np.linalg.norm(best[:d])
-    complement = np.linalg.svd(u[None, :])[2][1:].T
-    near = np.argsort(np.abs(rows @ best[:d] - sign * best[d]))[: max(50, len(rows) // 50)]
-    origin = (sign[near, None] * rows[near]).mean(axis=0)  # where z and b are told apart best
-    shifted = rows - sign[:, None] * origin
-    turned = np.column_stack([-shifted @ complement, sign])
-    ends = [
-        linprog(unit, A_ub=turned, b_ub=shifted @ u, bounds=(None, None)).fun
-        for unit in np.vstack([np.eye(d), -np.eye(d)])
-    ]
-    if None in ends:
-        raise BadData(
-            f"{len(yes)} approved and {len(no)} denied people leave the half-space's direction "
-            "open; learn from more"
-        )
-    low, high = np.array(ends[:d]), -np.array(ends[d:])
-    middle, half = (low + high) / 2.0, (high - low) / 2.0 * (1.0 + 1e-9) + 1e-12
-    normal = u + complement @ middle[:-1]
+    return solution[:d], float(solution[d])
 
-    def value(X: Array, side: float) -> Array:
-        x = (X - centre) / spread - origin
-        doubt = np.abs(x @ complement) @ half[:-1] + half[-1]
-        return np.asarray(x @ normal - middle[-1] - side * doubt)
 
-    return lambda X: value(X, 1.0) >= 0.0, lambda X: value(X, -1.0) < 0.0
+def _centre_of_nearest(rows: Array, sign: Array, weights: Array, offset: float) -> Array:
+    """Return the middle of the people nearest to a hyperplane.
+
+    Directions and offsets of hyperplanes are told apart best from there.
+    """
+    n_nearest = max(50, len(rows) // 50)
+    nearest = np.argsort(np.abs(rows @ weights - sign * offset))[:n_nearest]
+    return np.asarray((sign[nearest, None] * rows[nearest]).mean(axis=0))
+
+
+def _box_of_hyperplanes(
+    rows: Array, sign: Array, u: Array, complement: Array
+) -> tuple[Array, Array] | None:
+    """Return the least and largest (z, b) of all separating hyperplanes, None if unbounded."""
+    d = rows.shape[1]
+    constraints = np.column_stack([-rows @ complement, sign])
+    ends = []
+    for direction in np.vstack([np.eye(d), -np.eye(d)]):
+        end = linprog(direction, A_ub=constraints, b_ub=rows @ u, bounds=(None, None)).fun
+        if end is None:
+            return None
+        ends.append(end)
+    return np.array(ends[:d]), -np.array(ends[d:])

@@ -61,11 +61,14 @@ def log_ratio(fits: Pair, X: ArrayLike) -> Array:
     >>> log_ratio(laws, [[0.0], [1.0], [2.0]]).round(6).tolist()
     [-2.0, 0.0, 2.0]
     """
-    zero, one = fits
-    if (family := one.family) is zero.family:  # h cancels
-        shift = family.log_partition(one.theta) - family.log_partition(zero.theta)
-        return np.asarray(family.statistics(family.points(X)) @ (one.theta - zero.theta) - shift)
-    return one.log_density(X) - zero.log_density(X)
+    law_zero, law_one = fits
+    family = law_one.family
+    if family is not law_zero.family:
+        return law_one.log_density(X) - law_zero.log_density(X)
+    # within one family the base measure h cancels
+    shift = family.log_partition(law_one.theta) - family.log_partition(law_zero.theta)
+    statistics = family.statistics(family.points(X))
+    return np.asarray(statistics @ (law_one.theta - law_zero.theta) - shift)
 
 
 def likelihood_weight(X: ArrayLike, fits: Pair) -> Weight:
@@ -87,11 +90,11 @@ def likelihood_weight(X: ArrayLike, fits: Pair) -> Weight:
     return weight_from(log_ratio(fits, points), points, fits)
 
 
-def weight_from(ratio: Array, some: Array, fits: Pair) -> Weight:
-    """Return the likelihood weight of all log ratios; its theta error is measured on ``some``."""
+def weight_from(ratio: Array, some_points: Array, fits: Pair) -> Weight:
+    """Return the likelihood weight of all log ratios; ``some_points`` measure its theta error."""
     q = solve_weight(ratio)
     sampling_error = 1.0 / np.sqrt(max(information_at(ratio, q), 1e-300) * len(ratio))
-    laws_error = theta_error(slopes_in_theta(some, fits, q), fits)
+    laws_error = theta_error(slopes_in_theta(some_points, fits, q), fits)
     return Weight(q, float(sampling_error), laws_error, len(ratio))
 
 
@@ -110,16 +113,22 @@ def slopes_in_theta(points: Array, fits: Pair, q: float) -> tuple[Array, Array]:
     posterior = expit(ratio + logit(q))
     scale = max(q * (1.0 - q) * information_at(ratio, q), 1e-300)
     pull = posterior * (1.0 - posterior) / (len(points) * scale)
-    zero, one = (
-        pull @ (fit.family.statistics(points) - fit.family.mean_statistics(fit.theta))
-        for fit in fits
+    law_zero, law_one = fits
+    return -pull @ _centred_statistics(law_zero, points), pull @ _centred_statistics(
+        law_one, points
     )
-    return -zero, one
+
+
+def _centred_statistics(fit: TruncatedFit, points: Array) -> Array:
+    """Return ``T(x) - E[T]`` of every row under a law."""
+    return fit.family.statistics(points) - fit.family.mean_statistics(fit.theta)
 
 
 def theta_error(slopes: tuple[Array, Array], fits: Pair) -> float:
     """Return the standard error that the laws' uncertainty brings, to first order."""
-    variance = sum(g @ fit.theta_covariance @ g for g, fit in zip(slopes, fits, strict=True))
+    variance = 0.0
+    for slope, fit in zip(slopes, fits, strict=True):
+        variance += float(slope @ fit.theta_covariance @ slope)
     return float(np.sqrt(max(variance, 0.0)))
 
 
@@ -133,10 +142,12 @@ def solve_weight(ratio: Array) -> float:
     def score(q: float) -> float:
         return (float(expit(ratio + logit(q)).mean()) - q) / (q * (1.0 - q))
 
-    low, high = 1e-12, 1.0 - 1e-12
-    if score(low) <= 0.0:
-        return low
-    return high if score(high) >= 0.0 else float(brentq(score, low, high, xtol=1e-13, rtol=1e-12))
+    least, largest = 1e-12, 1.0 - 1e-12
+    if score(least) <= 0.0:
+        return least
+    if score(largest) >= 0.0:
+        return largest
+    return float(brentq(score, least, largest, xtol=1e-13, rtol=1e-12))
 
 
 def foresee_weight(fits: Pair, q: float) -> tuple[float, float]:
@@ -146,10 +157,10 @@ def foresee_weight(fits: Pair, q: float) -> tuple[float, float]:
     weight that remains however many are bought.
     """
     rng = np.random.default_rng(0)
-    ones = round(q * SUBSAMPLE)
-    sizes = (SUBSAMPLE - ones, ones)
-    people: Array = np.concatenate(
-        [fit.family.sample(fit.theta, n, rng) for fit, n in zip(fits, sizes, strict=True)]
-    )
+    law_zero, law_one = fits
+    n_ones = round(q * SUBSAMPLE)
+    zeros = law_zero.family.sample(law_zero.theta, SUBSAMPLE - n_ones, rng)
+    ones = law_one.family.sample(law_one.theta, n_ones, rng)
+    people: Array = np.concatenate([zeros, ones])
     information = information_at(log_ratio(fits, people), q)
     return information, theta_error(slopes_in_theta(people, fits, q), fits)

@@ -31,11 +31,12 @@ from equipoise.mixture.likelihood_weights import (
 )
 from equipoise.rates import clopper_pearson
 
-COARSE = 0.1  # epsilon' of the proof: how far off the coarse weights are, relative to themselves
-FEWEST = 1000  # features, for the normal approximation
-MOST = 1e10  # features: there are no more people
-ROOM = 0.85  # of the error allowed may come from the laws: what is foreseen is not exact
-VAGUE = 0.2  # relative error of an acceptance beyond which a truncated fit errs in no normal way
+COARSE_ERROR = 0.1  # epsilon' of the proof: how far off coarse weights are, relative to themselves
+MIN_FEATURES = 1000  # for the normal approximation
+MAX_FEATURES = 1e10  # there are no more people
+LAWS_ERROR_SHARE = 0.85  # of the error allowed may come from the laws: foresight is not exact
+VAGUE_ACCEPTANCE = 0.2  # relative error beyond which a truncated fit errs in no normal way
+MAP_BIAS_SHARE = 0.75  # of the error allowed may come from the bias of MAP counts
 
 
 class Labelled(NamedTuple):
@@ -60,16 +61,16 @@ def map_bias(
     it. The bias is further off with probability ``level`` at most.
     """
     says_one = log_ratio(fits, labelled.features) > np.log(coarse[0] / coarse[1])
-    (low_0, high_0), (low_1, high_1) = (
-        clopper_pearson(int(wrong.sum()), len(wrong), level / 4.0)
-        for wrong in (says_one[labelled.outcome == 0], ~says_one[labelled.outcome == 1])
-    )
-    zero, one = coarse
-    least = max((1.0 - COARSE) * one, 1.0 - (1.0 + COARSE) * zero)
-    most = min((1.0 + COARSE) * one, 1.0 - (1.0 - COARSE) * zero)
-    highest = (1.0 - least) * high_0 - least * low_1
-    lowest = (1.0 - most) * low_0 - most * high_1
-    return (highest + lowest) / 2.0, (highest - lowest) / 2.0
+    misjudged_zeros = says_one[labelled.outcome == 0]
+    misjudged_ones = ~says_one[labelled.outcome == 1]
+    low_0, high_0 = clopper_pearson(int(misjudged_zeros.sum()), len(misjudged_zeros), level / 4.0)
+    low_1, high_1 = clopper_pearson(int(misjudged_ones.sum()), len(misjudged_ones), level / 4.0)
+    coarse_zero, coarse_one = coarse
+    least_q = max((1.0 - COARSE_ERROR) * coarse_one, 1.0 - (1.0 + COARSE_ERROR) * coarse_zero)
+    largest_q = min((1.0 + COARSE_ERROR) * coarse_one, 1.0 - (1.0 - COARSE_ERROR) * coarse_zero)
+    largest_bias = (1.0 - least_q) * high_0 - least_q * low_1
+    least_bias = (1.0 - largest_q) * low_0 - largest_q * high_1
+    return (largest_bias + least_bias) / 2.0, (largest_bias - least_bias) / 2.0
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class ExpConstants:
     @property
     def coarse_tau(self) -> int:
         """``tau' = 4 log(14K/delta) / epsilon'^2`` for the coarse weights."""
-        return math.ceil(4.0 * self.log_term / COARSE**2)
+        return math.ceil(4.0 * self.log_term / COARSE_ERROR**2)
 
     @property
     def tau(self) -> int:
@@ -118,7 +119,7 @@ class ExpConstants:
 
     def allowed(self, coarse: tuple[float, float]) -> float:
         """``epsilon q_m / 12``, q_m the least that the smaller weight may be by the coarse ones."""
-        return self.epsilon * (min(coarse) * (1.0 - COARSE)) / 12.0
+        return self.epsilon * (min(coarse) * (1.0 - COARSE_ERROR)) / 12.0
 
     @property
     def z(self) -> float:
@@ -155,18 +156,21 @@ def choose_branch(
     ``labelled`` are the people behind the coarse weights, if their features are known.
     """
     if weights == "published":
-        why, error = "as published: separation was not tested", constants.epsilon * min(coarse)
-        features = constants.map_features(min(coarse), events=12)
-        return Branch("map", why, features, error=error / 36.0)
+        return Branch(
+            "map",
+            "as published: separation was not tested",
+            constants.map_features(min(coarse), events=12),
+            error=constants.epsilon * min(coarse) / 36.0,
+        )
     likelihood = _likelihood_branch(fits, coarse, constants.allowed(coarse) / constants.z)
-    counted = _map_branch(fits, coarse, constants, labelled)
-    valid = [branch for branch in (likelihood, counted) if branch.features]
+    map_counts = _map_branch(fits, coarse, constants, labelled)
+    valid = [branch for branch in (likelihood, map_counts) if branch.features]
     if not valid:
-        return replace(likelihood, why=f"{counted.why}, and {likelihood.why}")
-    best = min(valid, key=lambda b: (weights not in ("auto", b.way), b.features))
-    if counted.features or best.way == weights:
+        return replace(likelihood, why=f"{map_counts.why}, and {likelihood.why}")
+    best = min(valid, key=lambda branch: (weights not in ("auto", branch.way), branch.features))
+    if map_counts.features or best.way == weights:
         return best
-    return replace(best, why=f"{counted.why}, so likelihood weights: {best.why}")
+    return replace(best, why=f"{map_counts.why}, so likelihood weights: {best.why}")
 
 
 def _map_branch(
@@ -178,14 +182,16 @@ def _map_branch(
         return Branch("fallback", why)
     allowed = constants.allowed(coarse)
     bias, error = map_bias(fits, coarse, labelled, level=constants.level)
-    shown = f"the labels show the bias of MAP counts, {bias:+.2g}, to within {error:.2g}"
-    if error > 0.75 * allowed:
-        return Branch("fallback", f"{shown} only, where {0.75 * allowed:.2g} is the most allowed")
-    # Bernstein's inequality; the rarer outcome is counted with probability at most ``rarer``
-    left, rarer = allowed - error, (1.0 + COARSE) * min(coarse) + abs(bias) + error
+    bias_text = f"the labels show the bias of MAP counts, {bias:+.2g}, to within {error:.2g}"
+    most_error = MAP_BIAS_SHARE * allowed
+    if error > most_error:
+        return Branch("fallback", f"{bias_text} only, where {most_error:.2g} is the most allowed")
+    # Bernstein's inequality; the rarer outcome is counted with probability ``rarer`` at most
+    left_to_chance = allowed - error
+    rarer = (1.0 + COARSE_ERROR) * min(coarse) + abs(bias) + error
     log_term = constants.log_term + math.log(2.0)
-    features = math.ceil(2.0 * log_term * (rarer + left / 3.0) / left**2)
-    return Branch("map", f"{shown}, and it is taken off", features, bias, error)
+    features = math.ceil(2.0 * log_term * (rarer + left_to_chance / 3.0) / left_to_chance**2)
+    return Branch("map", f"{bias_text}, and it is taken off", features, bias, error)
 
 
 def _likelihood_branch(fits: Pair, coarse: tuple[float, float], target: float) -> Branch:
@@ -194,69 +200,88 @@ def _likelihood_branch(fits: Pair, coarse: tuple[float, float], target: float) -
     They need laws whose errors are normal ones, so acceptances that are not vague; MAP counts do
     not use acceptances. ``target`` is the standard error allowed.
     """
-    vague = max(fit.acceptance_error / max(fit.acceptance, 1e-300) for fit in fits)
-    if vague > VAGUE:
+    relative_error = max(fit.acceptance_error / max(fit.acceptance, 1e-300) for fit in fits)
+    if relative_error > VAGUE_ACCEPTANCE:
         return Branch(
             "fallback",
-            f"the share of an outcome that is approved is known to within {vague:.0%} of itself "
-            f"only, where {VAGUE:.0%} is the most allowed: too few past approved people",
+            f"the share of an outcome that is approved is known to within {relative_error:.0%} of "
+            f"itself only, where {VAGUE_ACCEPTANCE:.0%} is the most allowed: too few past approved "
+            "people",
         )
     information, error = foresee_weight(fits, coarse[1] / (coarse[0] + coarse[1]))
-    most = ROOM * target
-    room = information * (target**2 - error**2)  # of one feature vector, in the variance allowed
-    if error > most or room * MOST <= 1.0:
+    most_error = LAWS_ERROR_SHARE * target
+    # the share of the variance allowed, less that of the laws, which one feature vector earns
+    gain_per_feature = information * (target**2 - error**2)
+    if error > most_error or gain_per_feature * MAX_FEATURES <= 1.0:
+        times_as_many = (error / most_error) ** 2
         return Branch(
             "fallback",
             f"the laws' uncertainty alone puts a standard error of {error:.2g} on the weight, "
-            f"where {most:.2g} is the most allowed (about {(error / most) ** 2:.2g} times as many "
+            f"where {most_error:.2g} is the most allowed (about {times_as_many:.2g} times as many "
             "past approved people would do)",
         )
     why = f"the weight's standard error will be within {target:.2g}"
-    return Branch("likelihood", why, max(math.ceil(1.1 / room), FEWEST))
+    return Branch("likelihood", why, max(math.ceil(1.1 / gain_per_feature), MIN_FEATURES))
 
 
 # -- as features come in --------------------------------------------------------------------------
 
 
 class FeatureCounts:
-    """One group's feature vectors: MAP counts and log ratios of all, some vectors themselves."""
+    """One group's feature vectors: MAP counts and log ratios of all, some vectors themselves.
+
+    Attributes
+    ----------
+    fits, odds
+        The laws of outcome 0 and 1, and the odds of outcome 1 that the MAP oracle uses.
+    size
+        Number of people taken in.
+    first_vectors
+        The first people's feature vectors, at most ``SUBSAMPLE`` rows. They carry the laws'
+        uncertainty into the weight.
+    """
 
     def __init__(self, fits: Pair, odds: float) -> None:
-        self.fits, self.odds, self.size, self._ones = fits, odds, 0, 0
-        self.some = np.empty((0, fits[0].family.dimension(fits[0].theta)))  # the first SUBSAMPLE
+        self.fits = fits
+        self.odds = odds
+        self.size = 0
+        self.first_vectors = np.empty((0, fits[0].family.dimension(fits[0].theta)))
+        self._map_ones = 0
         self._ratios: list[Array] = []
-        self._new: list[Array] = []  # not looked at yet: many at once are faster
+        self._waiting: list[Array] = []  # not judged yet: many at once are faster
 
     def add(self, X: Array) -> None:
         """Take in one person, a vector, or many, a row each."""
         rows = np.atleast_2d(X)
-        self._new.append(rows)
+        self._waiting.append(rows)
         self.size += len(rows)
-        if len(rows) > 1 or len(self._new) == SUBSAMPLE:
-            self._look()
+        if len(rows) > 1 or len(self._waiting) == SUBSAMPLE:
+            self._judge_waiting()
 
     def add_counts(self, size: int, ones: int) -> None:
-        """Take in people of whom only the MAP oracle's verdicts are known."""
+        """Take in people of whom only the MAP oracle's answers are known."""
         self.size += size
-        self._ones += ones
+        self._map_ones += ones
 
     def map_weight(self, bias: float) -> Weight:
         """Return the share for whom outcome 1 is the more likely one, less its bias."""
-        self._look()
-        share = self._ones / self.size
+        self._judge_waiting()
+        share = self._map_ones / self.size
         error = float(np.sqrt(share * (1.0 - share) / self.size))
         return Weight(float(np.clip(share - bias, 0.0, 1.0)), error, 0.0, self.size)
 
     def likelihood_weight(self) -> Weight:
         """Return the maximum likelihood weight, its uncertainty propagated."""
-        self._look()
-        return weight_from(np.concatenate(self._ratios), self.some, self.fits)
+        self._judge_waiting()
+        return weight_from(np.concatenate(self._ratios), self.first_vectors, self.fits)
 
-    def _look(self) -> None:
-        if self._new:
-            points = self.fits[0].family.points(np.concatenate(self._new))
-            ratio = log_ratio(self.fits, points)
-            self._ones += int((ratio > -np.log(self.odds)).sum())
-            self._ratios.append(ratio)
-            self.some = np.concatenate([self.some, points[:SUBSAMPLE]])[:SUBSAMPLE]
-            self._new = []
+    def _judge_waiting(self) -> None:
+        if not self._waiting:
+            return
+        points = self.fits[0].family.points(np.concatenate(self._waiting))
+        ratio = log_ratio(self.fits, points)
+        self._map_ones += int((ratio > -np.log(self.odds)).sum())
+        self._ratios.append(ratio)
+        kept = np.concatenate([self.first_vectors, points[:SUBSAMPLE]])
+        self.first_vectors = kept[:SUBSAMPLE]
+        self._waiting = []

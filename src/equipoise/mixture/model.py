@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -57,8 +57,9 @@ class MixtureModel:
         """Return a group's two laws."""
         group = str(group)
         if group not in self.fits:
-            nobody = f"all approved people whom the fit saw are of {', '.join(self.fits) or 'none'}"
-            why = self.problems.get(group, nobody)
+            groups_seen = ", ".join(self.fits) or "none"
+            default_why = f"all approved people whom the fit saw are of {groups_seen}"
+            why = self.problems.get(group, default_why)
             raise BadData(f"there is no model of group {group!r}: {why}")
         return self.fits[group]
 
@@ -67,8 +68,8 @@ class MixtureModel:
 
         They rest on the family being right where nobody was approved.
         """
-        zero, one = self.of(group)
-        return zero.acceptance, one.acceptance
+        law_zero, law_one = self.of(group)
+        return law_zero.acceptance, law_one.acceptance
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,76 +145,101 @@ class PastFeatures:
         """
 
         def fit(X: Array, accepts: Accepts) -> TruncatedFit:
-            problem = X, accepts, self.family, epsilon, delta, constants
-            found = trunc_est(*problem, **{"seed": self.seed, **steps})
-            if not found.settled:
+            options = {"seed": self.seed, **steps}
+            run = trunc_est(X, accepts, self.family, epsilon, delta, constants, **options)
+            if not run.settled:
                 raise BadData(
                     "TruncEst has no answer: no candidate is within 2 epsilon of half of them; "
                     "take more or smaller steps ('m', 'eta')"
                 )
-            return known_law(self.family, found.theta, accepts)
+            return known_law(self.family, run.theta, accepts)
 
         return self._model(fit)
 
     def unseen(self, group: Hashable) -> Array:
         """Return the features of a group's people whom the fit did not see, in random order."""
-        points, names, _, _, taught = self._rows
-        here = (names.astype(str) == str(group)) & ~taught
-        return apart(self.seed, 2).permutation(points[here])
+        rows = self._rows
+        is_unseen = (rows.groups.astype(str) == str(group)) & ~rows.teaches
+        return apart(self.seed, 2).permutation(rows.points[is_unseen])
 
     def _model(self, fit: Callable[..., TruncatedFit]) -> MixtureModel:
-        points, names, outcomes, approved, taught = self._rows
+        rows = self._rows
         model = MixtureModel({}, {}, {})
-        for label in dict.fromkeys(names[taught & approved].tolist()):
-            group, rows = str(label), taught & (names == label)
+        for label in dict.fromkeys(rows.groups[rows.teaches & rows.approved].tolist()):
             try:
-                if isinstance(self.accepts, str):
-                    rule = learn_rule(points[rows], approved[rows], self.accepts, self.seed)
-                    rows[rows] = rule.fresh
-                    model.rules[group] = rule.words
-                    law = partial(_law_inside, rule, fit)
-                else:
-                    law = partial(fit, accepts=accepts_of(self.accepts, label))
-                zero, one = (law(points[rows & approved & (outcomes == y)]) for y in (0, 1))
-                model.fits[group] = zero, one
+                self._fit_group(label, fit, model)
             except BadData as error:
-                model.problems[group] = str(error)
+                model.problems[str(label)] = str(error)
         return model
 
+    def _fit_group(
+        self, label: Hashable, fit: Callable[..., TruncatedFit], model: MixtureModel
+    ) -> None:
+        """Fit both laws of a group, behind the decision-maker or a rule learnt of it."""
+        rows = self._rows
+        in_fit = rows.teaches & (rows.groups == label)
+        if isinstance(self.accepts, str):
+            rule = learn_rule(rows.points[in_fit], rows.approved[in_fit], self.accepts, self.seed)
+            in_fit[in_fit] = rule.fresh
+            model.rules[str(label)] = rule.words
+            fit_law = partial(_law_inside, rule, fit)
+        else:
+            fit_law = partial(fit, accepts=accepts_of(self.accepts, label))
+        approved = in_fit & rows.approved
+        law_zero = fit_law(rows.points[approved & (rows.outcomes == 0)])
+        law_one = fit_law(rows.points[approved & (rows.outcomes == 1)])
+        model.fits[str(label)] = law_zero, law_one
+
     @cached_property
-    def _rows(self) -> tuple[Array, Column, Column, Bits, Bits]:
-        """Return features, groups, outcomes and approvals, and who teaches the fit."""
+    def _rows(self) -> _Rows:
+        """Return the rows, checked, and which of them teach the fit."""
         require_kind("family", self.family, Family, "a family such as Gaussian()")
         if not 0.0 <= self.held_out < 1.0:
             raise InvalidInput(f"'held_out' must be in [0, 1); got {self.held_out!r}")
         points = self.family.points(self.X)
-        for name in ("group", "decision", "outcome"):
-            values = np.asarray(getattr(self, name), dtype=object)
-            if values.shape != (len(points),) or any(map(np.ndim, values[:1000])):
-                raise InvalidInput(
-                    f"{name!r} must hold one value, and no list, for each of the {len(points)} "
-                    f"rows of 'X'; got an array of shape {values.shape}, or lists in it"
-                )
-        names, decision, outcomes = map(np.asarray, (self.group, self.decision, self.outcome))
-        if not np.isin(decision, (0, 1)).all():
+        groups = _require_column("group", self.group, len(points))
+        decisions = _require_column("decision", self.decision, len(points))
+        outcomes = _require_column("outcome", self.outcome, len(points))
+        if not np.isin(decisions, (0, 1)).all():
             raise InvalidInput("'decision' must be 0 or 1; leave out people not decided on")
-        approved = decision == 1
+        approved = decisions == 1
         if not np.isin(outcomes[approved], (0, 1)).all():
             raise InvalidInput(
                 "'outcome' must be 0 or 1 for everybody approved; leave out people of unknown "
                 "outcome, as if they had never applied, if the reasons have nothing to do with it"
             )
-        taught = apart(self.seed).random(len(points)) >= self.held_out
-        return points, names, outcomes, approved, taught
+        teaches = apart(self.seed).random(len(points)) >= self.held_out
+        return _Rows(points, groups, outcomes, approved, teaches)
+
+
+class _Rows(NamedTuple):
+    """Past people, one row each; ``teaches`` marks those whom the fit sees."""
+
+    points: Array
+    groups: Column
+    outcomes: Column
+    approved: Bits
+    teaches: Bits
+
+
+def _require_column(name: str, values: ArrayLike, n_rows: int) -> Column:
+    """Return a column as an array, or raise unless it holds one value for each row."""
+    objects = np.asarray(values, dtype=object)
+    if objects.shape != (n_rows,) or any(map(np.ndim, objects[:1000])):
+        raise InvalidInput(
+            f"{name!r} must hold one value, and no list, for each of the {n_rows} rows of 'X'; got "
+            f"an array of shape {objects.shape}, or lists in it"
+        )
+    return np.asarray(values)
 
 
 def accepts_of(accepts: GroupAccepts, group: Hashable) -> Accepts:
     """Return the classifier as it decides on one group."""
     if isinstance(accepts, Mapping):
-        found = accepts.get(group, accepts.get(str(group)))
-        if found is None:
-            raise UnknownName("group in 'accepts'", str(group), [str(g) for g in accepts])
-        return found
+        classifier = accepts.get(group, accepts.get(str(group)))
+        if classifier is None:
+            raise UnknownName("group in 'accepts'", str(group), [str(name) for name in accepts])
+        return classifier
     try:
         inspect.signature(accepts).bind(None, group)
     except (TypeError, ValueError):
@@ -229,10 +255,10 @@ def _law_inside(rule: LearntRule, fit: Callable[..., TruncatedFit], X: Array) ->
     inside = X[rule.approves(X)]
     law = fit(inside, accepts=rule.approves)
     # P[f=1] = P_theta[sure] / P[sure | f=1], at most one minus what is denied for certain
-    held = len(inside) / len(X)
-    most = 1.0 - acceptance(law.family, law.theta, rule.denies)
+    share_inside = len(inside) / len(X)
+    largest_acceptance = 1.0 - acceptance(law.family, law.theta, rule.denies)
     return replace(
         law,
-        acceptance=min(law.acceptance / held, max(most, law.acceptance)),
-        acceptance_gradient=law.acceptance_gradient / held,
+        acceptance=min(law.acceptance / share_inside, max(largest_acceptance, law.acceptance)),
+        acceptance_gradient=law.acceptance_gradient / share_inside,
     )

@@ -15,9 +15,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
+from equipoise._arrays import Array
 from equipoise.errors import InvalidInput
 from equipoise.history.past import Past
+from equipoise.mixture.families import Family
 from equipoise.mixture.likelihood_weights import (
+    Pair,
     Weight,
     likelihood_weight,
     slopes_in_theta,
@@ -28,7 +31,7 @@ from equipoise.mixture.model import MixtureModel
 from equipoise.mixture.trunc_est import StructuralConstants, separation_needed
 from equipoise.mixture.truncated_fit import TruncatedFit
 
-FALSE_ALARM = 0.01  # of all self-checks together
+FALSE_ALARM_PROBABILITY = 0.01  # of all self-checks together
 
 
 def check_assumptions(
@@ -58,30 +61,49 @@ def check_assumptions(
     >>> constants.alpha, constants.beta, constants.lipschitz, problems
     (0.5, 8.0, 7.125, ())
     """
-    zero, one = fits = model.of(group)
-    family = zero.family
-    if family != one.family:
+    law_zero, law_one = model.of(group)
+    family = law_zero.family
+    if family != law_one.family:
         raise InvalidInput(f"the laws of group {group!r} are of two families; take one")
-    thetas, beta, radius = np.stack([zero.theta, one.theta]), 0.0, 1.0
-    while beta == 0.0:
-        try:
-            beta = max(1.0 / radius, family.curvature(thetas, radius)[2])
-        except InvalidInput:  # such balls leave the family
-            radius /= 2.0
+    thetas = np.stack([law_zero.theta, law_one.theta])
+    beta = _mildest_beta(family, thetas)
     kappa, lam, lipschitz = family.curvature(thetas, 1.0 / beta)
-    alpha = min(fit.acceptance - 2.0 * fit.acceptance_error for fit in fits)
+    alpha = min(fit.acceptance - 2.0 * fit.acceptance_error for fit in (law_zero, law_one))
     constants = StructuralConstants(
-        *(min(kappa, 1.0), lam, max(lipschitz, 1.0), max(alpha, 0.0), beta, family.degree)
+        kappa=min(kappa, 1.0),
+        lam=lam,
+        lipschitz=max(lipschitz, 1.0),
+        alpha=max(alpha, 0.0),
+        beta=beta,
+        degree=family.degree,
     )
-    distance = float(np.linalg.norm(one.theta - zero.theta))
+    problems = []
+    if alpha <= 0.0:
+        problems.append("P[f=1 | Y=y] >= alpha > 0: an acceptance is not known to be above 0")
+    if family.discrete:
+        problems.append(
+            f"log-concavity is about densities: for the {family.name} family TruncEst is not proved"
+        )
+    distance = float(np.linalg.norm(law_one.theta - law_zero.theta))
     needed = separation_needed(constants, epsilon=epsilon, q=q)
-    doubts = {
-        "P[f=1 | Y=y] >= alpha > 0: an acceptance is not known to be above 0": alpha <= 0.0,
-        "log-concavity is about densities: "
-        f"for the {family.name} family TruncEst is not proved": family.discrete,
-        f"separation: |theta_1 - theta_0| is {distance:.3g}, below {needed:.3g}": distance < needed,
-    }
-    return constants, tuple(words for words, doubtful in doubts.items() if doubtful)
+    if distance < needed:
+        problems.append(f"separation: |theta_1 - theta_0| is {distance:.3g}, below {needed:.3g}")
+    return constants, tuple(problems)
+
+
+def _mildest_beta(family: Family, thetas: Array) -> float:
+    """Return the beta of the mildest separation condition: L of a Theta with balls of radius 1.
+
+    Where such balls leave the family their radius is halved until they do not.
+    """
+    radius = 1.0
+    while True:
+        try:
+            _, _, lipschitz = family.curvature(thetas, radius)
+        except InvalidInput:
+            radius /= 2.0
+        else:
+            return max(1.0 / radius, lipschitz)
 
 
 @dataclass(frozen=True)
@@ -102,8 +124,8 @@ class SelfCheck:
     passed: bool
 
     def __str__(self) -> str:
-        word = "holds" if self.passed else "FAILS"
-        return f"{self.what}: off by {self.residual:+.4f} ± {self.standard_error:.4f}, {word}"
+        state = "holds" if self.passed else "FAILS"
+        return f"{self.what}: off by {self.residual:+.4f} ± {self.standard_error:.4f}, {state}"
 
 
 def _moved_acceptance(fit: TruncatedFit, z: float) -> float:
@@ -111,7 +133,8 @@ def _moved_acceptance(fit: TruncatedFit, z: float) -> float:
     if fit.acceptance_error == 0.0:
         return float(np.clip(fit.acceptance, 1e-9, 1.0))
     alpha = float(np.clip(fit.acceptance, 1e-9, 1.0 - 1e-9))
-    return max(float(expit(logit(alpha) + z * fit.acceptance_error / (alpha * (1 - alpha)))), 1e-9)
+    logit_error = fit.acceptance_error / (alpha * (1 - alpha))
+    return max(float(expit(logit(alpha) + z * logit_error)), 1e-9)
 
 
 @dataclass
@@ -129,7 +152,8 @@ class ModelChecks:
 
     def __post_init__(self) -> None:
         # per group one free check, one on the labelled people, four on features: two-sided
-        self._z = float(ndtri(1.0 - FALSE_ALARM / (12 * len(self.history.cells))))
+        n_tails = 12 * len(self.history.cells)
+        self._z = float(ndtri(1.0 - FALSE_ALARM_PROBABILITY / n_tails))
 
     @property
     def broken(self) -> str | None:
@@ -139,8 +163,10 @@ class ModelChecks:
                 if fit.plainly_wrong:
                     why = "; ".join(fit.warnings)
                     return f"the law of group {group!r}, outcome {outcome}, does not fit: {why}"
-        failed = [c for c in self.made if not c.passed]
-        return f"the model contradicts itself ({failed[0]})" if failed else None
+        for check in self.made:
+            if not check.passed:
+                return f"the model contradicts itself ({check})"
+        return None
 
     def check_for_free(self) -> None:
         """Check the first equation on the past's counts, on the log scale: no online data.
@@ -148,20 +174,20 @@ class ModelChecks:
         An acceptance is moved by its error on the logit scale, towards what would make the equation
         hold: at the estimate, the error of one that is far too large would look far too small.
         """
-        for group, cells in self.history.cells.items():
+        for group, counts in self.history.cells.items():
             fits = self.model.of(group)
-            p = np.maximum([cells.shares[1], cells.shares[0]], 1e-300)
-            terms = p / [np.clip(fit.acceptance, 1e-9, 1.0) for fit in fits]
-            total = float(np.log(terms.sum()))
-            z = self._z if total > 0.0 else -self._z
-            moved = p / [_moved_acceptance(fit, z) for fit in fits]
-            error = float(np.log(moved.sum() / terms.sum())) / self._z
-            counting = 0.0
+            shares = np.maximum([counts.shares[1], counts.shares[0]], 1e-300)  # P[f=1, Y=0], Y=1
+            terms = shares / [np.clip(fit.acceptance, 1e-9, 1.0) for fit in fits]
+            log_total = float(np.log(terms.sum()))
+            z = self._z if log_total > 0.0 else -self._z
+            moved_terms = shares / [_moved_acceptance(fit, z) for fit in fits]
+            laws_error = float(np.log(moved_terms.sum() / terms.sum())) / self._z
+            counting_error = 0.0
             if not self.history.exact:  # the two counts are one multinomial sample
-                spread = float((terms**2 / p).sum() / terms.sum() ** 2) - 1.0
-                counting = float(np.sqrt(max(spread, 0.0) / cells.total))
+                spread = float((terms**2 / shares).sum() / terms.sum() ** 2) - 1.0
+                counting_error = float(np.sqrt(max(spread, 0.0) / counts.total))
             what = f"P[f=1,Y=y]/P_theta[f=1] of group {group!r} add up to 1"
-            self._add(what, total, float(np.hypot(error, counting)), part=36.0)
+            self._add(what, log_total, float(np.hypot(laws_error, counting_error)), part=36.0)
 
     def check_people(self, group: str, people: Labelled) -> None:
         """Check the likelihood weight of labelled people against their own labels.
@@ -172,8 +198,9 @@ class ModelChecks:
         weight = likelihood_weight(people.features, self.model.of(group))
         share = float(people.outcome.mean())
         smaller = min(share, 1.0 - share)
-        beyond = max(weight.sampling_error**2 - share * (1.0 - share) / weight.size, 0.0)
-        error = float(np.hypot(np.sqrt(beyond), weight.theta_error)) / smaller
+        share_variance = share * (1.0 - share) / weight.size
+        excess_variance = max(weight.sampling_error**2 - share_variance, 0.0)
+        error = float(np.hypot(np.sqrt(excess_variance), weight.theta_error)) / smaller
         what = f"features of labelled people of group {group!r} tell their outcomes"
         self._add(what, (weight.estimate - share) / smaller, error)
 
@@ -190,29 +217,53 @@ class ModelChecks:
         Both on the log scale: an estimated acceptance errs by a factor, and upwards further than
         downwards. The coarse weights rest on tau labels each.
         """
-        cells, fits = self.history.cells[group], counts.fits
         q = float(np.clip(weight.estimate, 1e-9, 1.0 - 1e-9))
-        slopes = slopes_in_theta(counts.some, fits, q)
-        for y, fit in enumerate(fits):
-            p, here = cells.shares[1 - y], (1.0 - q, q)[y]
-            moves = [slope * (1.0 if y else -1.0) / here for slope in slopes]
-            moves[y] = moves[y] + fit.acceptance_gradient / fit.acceptance
-            past = 0.0 if self.history.exact else float(np.sqrt(1.0 / (p * cells.total)))
-            laws = theta_error((moves[0], moves[1]), fits)
-            residual = float(np.log(here * max(fit.acceptance, 1e-9) / p))
-            z = -self._z if residual > 0.0 else self._z
+        outcome_shares = (1.0 - q, q)
+        self._check_against_past(group, counts, weight, outcome_shares)
+        for outcome, coarse_share in enumerate(coarse):
+            share = outcome_shares[outcome]
+            counting_error = float(np.sqrt((1.0 - min(share, coarse_share)) / tau))
+            error = float(np.hypot(counting_error, weight.standard_error / share))
+            what = f"q from features = q from labels of group {group!r}, outcome {outcome}"
+            self._add(what, float(np.log(share / coarse_share)), error)
+
+    def _check_against_past(
+        self,
+        group: str,
+        counts: FeatureCounts,
+        weight: Weight,
+        outcome_shares: tuple[float, float],
+    ) -> None:
+        """Check ``q_y P_theta_y[f=1] = P[f=1, Y=y]`` for both outcomes."""
+        group_counts = self.history.cells[group]
+        slopes = slopes_in_theta(counts.first_vectors, counts.fits, outcome_shares[1])
+        for outcome, fit in enumerate(counts.fits):
+            share = outcome_shares[outcome]
+            past_share = group_counts.shares[1 - outcome]
+            acceptance = max(fit.acceptance, 1e-9)
+            residual = float(np.log(share * acceptance / past_share))
+            past_error = 0.0
+            if not self.history.exact:
+                past_error = float(np.sqrt(1.0 / (past_share * group_counts.total)))
+            laws_error = self._laws_error(counts.fits, slopes, outcome, share)
             if fit.acceptance_error > 0.0:  # as in the first check
-                reach = abs(float(np.log(_moved_acceptance(fit, z) / max(fit.acceptance, 1e-9))))
-                laws *= max(1.0, reach * fit.acceptance / (self._z * fit.acceptance_error))
-            error = float(np.linalg.norm([laws, past, weight.sampling_error / here]))
-            what = f"q P_theta[f=1] = P[f=1,Y] of group {group!r}, outcome {y}"
+                z = -self._z if residual > 0.0 else self._z
+                log_reach = abs(float(np.log(_moved_acceptance(fit, z) / acceptance)))
+                first_order_reach = self._z * fit.acceptance_error / fit.acceptance
+                laws_error *= max(1.0, log_reach / first_order_reach)
+            error = float(np.linalg.norm([laws_error, past_error, weight.sampling_error / share]))
+            what = f"q P_theta[f=1] = P[f=1,Y] of group {group!r}, outcome {outcome}"
             self._add(what, residual, error)
-        for y, counted in enumerate(coarse):
-            here = (1.0 - q, q)[y]
-            counting = float(np.sqrt((1.0 - min(here, counted)) / tau))
-            error = float(np.hypot(counting, weight.standard_error / here))
-            what = f"q from features = q from labels of group {group!r}, outcome {y}"
-            self._add(what, float(np.log(here / counted)), error)
+
+    def _laws_error(
+        self, fits: Pair, slopes: tuple[Array, Array], outcome: int, share: float
+    ) -> float:
+        """Return the standard error of ``log(q_y P_theta_y[f=1])`` that the laws bring."""
+        sign = 1.0 if outcome else -1.0  # the share of outcome 0 falls where that of 1 rises
+        gradients = [slope * sign / share for slope in slopes]
+        fit = fits[outcome]
+        gradients[outcome] = gradients[outcome] + fit.acceptance_gradient / fit.acceptance
+        return theta_error((gradients[0], gradients[1]), fits)
 
     def _add(self, what: str, residual: float, error: float, part: float = 12.0) -> None:
         passed = abs(residual) <= self._z * error + self.epsilon / part

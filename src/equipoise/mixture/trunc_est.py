@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +31,7 @@ from equipoise.mixture.decision_maker import Accepts, Oracle
 from equipoise.mixture.families import Family
 
 ORACLE_LIMIT = 16_000_000
-_LOG_10 = math.log(10.0)
+LOG_10 = math.log(10.0)
 
 
 @dataclass(frozen=True)
@@ -125,49 +126,91 @@ def trunc_est(
     >>> late = lambda X: X[:, 0] >= 1.0
     >>> family = Exponential(bounds=(-2.0, -0.1))
     >>> c = StructuralConstants(kappa=0.25, lam=100.0, lipschitz=10.0, alpha=0.3)
-    >>> found = trunc_est(X[late(X)], late, family, 0.1, 0.3, c, n=1_000, m=500, eta=0.003)
-    >>> found.settled, bool(abs(found.theta[0] + 0.5) < 0.1)
+    >>> run = trunc_est(X[late(X)], late, family, 0.1, 0.3, c, n=1_000, m=500, eta=0.003)
+    >>> run.settled, bool(abs(run.theta[0] + 0.5) < 0.1)
     (True, True)
     """
     require_kind("family", family, Family, "a family such as Gaussian()")
     require_kind("constants", constants, StructuralConstants, "StructuralConstants(...)")
     require_in_open_unit("epsilon", epsilon)
-    require_whole("n", n)
-    require_whole("m", m)
-    _require_positive("eta", 1.0 if eta is None else eta)
     points = family.points(X)
-    p = family.statistics(points[:1]).shape[1]
-    narrow = epsilon / math.sqrt(3.0)  # line 1
-    theory = trunc_est_constants(constants, epsilon=narrow, delta=delta, dimension=p)
-    log_n = theory.log_n if n is None else math.log(n)
-    log_m = theory.log_m if m is None else math.log(m)
-    log_rows = float(np.logaddexp(log_n, log_m + math.log(theory.repeats)))
-    if not len(points) or log_rows > math.log(len(points)) + 1e-12:
-        shown = f"{math.exp(log_rows):,.0f}" if log_rows < 30.0 else f"10^{log_rows / _LOG_10:.0f}"
-        raise BadData(
-            f"TruncEst reads {shown} truncated samples, one a step in {theory.repeats} repeats, "
-            f"and 'X' has {len(points):,}; give more, or smaller 'n' and 'm' of your own"
-        )
-    n = math.ceil(math.exp(log_n)) if n is None else int(n)  # the logarithm may round up
-    m = math.ceil(math.exp(log_m)) if m is None else int(m)
-    eta = math.exp(theory.log_eta) if eta is None else eta
+    n_statistics = family.statistics(points[:1]).shape[1]
+    line_1_epsilon = epsilon / math.sqrt(3.0)  # Algorithm 4, line 1
+    theory = trunc_est_constants(
+        constants, epsilon=line_1_epsilon, delta=delta, dimension=n_statistics
+    )
+    steps = _StepCounts.choose(theory, n, m, eta, available=len(points))
     rng = np.random.default_rng(seed)
     oracle = Oracle(accepts)
     oracle.require_all(points)
     statistics = family.statistics(rng.permutation(points))
-    start = family.theta_from_mean(statistics[:n].mean(axis=0))
-    radius = (narrow**2 - 2.0 * constants.beta * math.log(constants.alpha)) / constants.kappa
+    start = family.theta_from_mean(statistics[: steps.n].mean(axis=0))
+    ball = Ball(
+        start,
+        (line_1_epsilon**2 - 2.0 * constants.beta * math.log(constants.alpha)) / constants.kappa,
+    )
+    last_sample = steps.n + steps.m * theory.repeats
+    samples_of_repeats = np.split(statistics[steps.n : last_sample], theory.repeats)
     candidates = np.tile(start, (theory.repeats, 1))
-    for i, fresh in enumerate(np.split(statistics[n : n + m * theory.repeats], theory.repeats)):
-        for sample in fresh:
-            theta = candidates[i]
-            accepted = family.statistics(_accepted_draw(theta, family, oracle, rng))[0]
-            candidates[i] = _project(theta - eta * (accepted - sample), start, radius, family)
-    gaps = np.linalg.norm(candidates[:, None] - candidates[None, :], axis=2)
-    near = (gaps <= 2.0 * epsilon).sum(axis=1)
-    chosen = int(np.argmax(near))
-    settled = bool(near[chosen] > len(candidates) / 2.0)
+    for i, samples in enumerate(samples_of_repeats):
+        for sample in samples:
+            # Algorithm 5, SampleGradient: an accepted draw of E_theta less a fresh sample
+            draw = family.statistics(_accepted_draw(candidates[i], family, oracle, rng))[0]
+            moved = candidates[i] - steps.eta * (draw - sample)
+            candidates[i] = ball.project(moved, family)
+    return _choose_by_majority(candidates, epsilon, start)
+
+
+def _choose_by_majority(candidates: Array, epsilon: float, start: Array) -> TruncEstResult:
+    """Return the candidate with the most neighbours; settled if they are more than half."""
+    # axes: candidate, other candidate, entry of theta
+    distances = np.linalg.norm(candidates[:, None] - candidates[None, :], axis=2)
+    n_neighbours = (distances <= 2.0 * epsilon).sum(axis=1)
+    chosen = int(np.argmax(n_neighbours))
+    settled = bool(n_neighbours[chosen] > len(candidates) / 2.0)
     return TruncEstResult(candidates[chosen], settled, candidates, start)
+
+
+class _StepCounts(NamedTuple):
+    """Samples for the start, steps of a repeat and the step size of one run."""
+
+    n: int
+    m: int
+    eta: float
+
+    @classmethod
+    def choose(
+        cls,
+        theory: TruncEstConstants,
+        n: int | None,
+        m: int | None,
+        eta: float | None,
+        *,
+        available: int,
+    ) -> _StepCounts:
+        """Take the user's counts, the theorem's where they are left out; raise if X is too short.
+
+        The theorem's counts overflow a float, so they are compared as logarithms.
+        """
+        require_whole("n", n)
+        require_whole("m", m)
+        _require_positive("eta", 1.0 if eta is None else eta)
+        log_n = theory.log_n if n is None else math.log(n)
+        log_m = theory.log_m if m is None else math.log(m)
+        log_rows = float(np.logaddexp(log_n, log_m + math.log(theory.repeats)))
+        if not available or log_rows > math.log(available) + 1e-12:
+            rows = f"10^{log_rows / LOG_10:.0f}"
+            if log_rows < 30.0:
+                rows = f"{math.exp(log_rows):,.0f}"
+            raise BadData(
+                f"TruncEst reads {rows} truncated samples, one a step in {theory.repeats} repeats, "
+                f"and 'X' has {available:,}; give more, or smaller 'n' and 'm' of your own"
+            )
+        return cls(
+            math.ceil(math.exp(log_n)) if n is None else int(n),  # the logarithm may round up
+            math.ceil(math.exp(log_m)) if m is None else int(m),
+            math.exp(theory.log_eta) if eta is None else eta,
+        )
 
 
 def _require_positive(name: str, value: object) -> None:
@@ -190,18 +233,27 @@ def _accepted_draw(theta: Array, family: Family, oracle: Oracle, rng: np.random.
     )
 
 
-def _project(theta: Array, start: Array, radius: float, family: Family) -> Array:
-    """Return the nearest point of the ball that lies in Theta (Dykstra's alternating steps)."""
-    outer = inner = np.zeros_like(theta)
-    for _ in range(100):
-        away = theta + outer - start
-        ball = start + away * min(1.0, radius / max(float(np.linalg.norm(away)), 1e-300))
-        outer, corrected = theta + outer - ball, ball + inner
-        theta = family.project(corrected)
-        inner = corrected - theta
-        if np.allclose(theta, ball, rtol=1e-12, atol=1e-12):
-            break
-    return theta
+class Ball(NamedTuple):
+    """A ball around the start, in which the steps stay."""
+
+    centre: Array
+    radius: float
+
+    def project(self, theta: Array, family: Family) -> Array:
+        """Return the nearest point of the ball that lies in Theta (Dykstra's alternating steps)."""
+        ball_correction = np.zeros_like(theta)
+        set_correction = np.zeros_like(theta)
+        for _ in range(100):
+            corrected = theta + ball_correction
+            away = corrected - self.centre
+            length = max(float(np.linalg.norm(away)), 1e-300)
+            in_ball = self.centre + away * min(1.0, self.radius / length)
+            ball_correction = corrected - in_ball
+            theta = family.project(in_ball + set_correction)
+            set_correction = in_ball + set_correction - theta
+            if np.allclose(theta, in_ball, rtol=1e-12, atol=1e-12):
+                break
+        return theta
 
 
 # -- the theorem ---------------------------------------------------------------------------------
@@ -237,8 +289,15 @@ class TruncEstConstants:
     repeats: int
 
     def __str__(self) -> str:
-        logs = [(name, value) for name, value in vars(self).items() if name != "repeats"]
-        return ", ".join(f"{name[4:]} = 10^{value / _LOG_10:.1f}" for name, value in logs)
+        logs = {
+            "n": self.log_n,
+            "m": self.log_m,
+            "eta": self.log_eta,
+            "kappa_f": self.log_kappa_f,
+            "lambda_f": self.log_lambda_f,
+            "rho": self.log_rho,
+        }
+        return ", ".join(f"{name} = 10^{value / LOG_10:.1f}" for name, value in logs.items())
 
 
 def trunc_est_constants(
@@ -255,31 +314,46 @@ def trunc_est_constants(
     >>> print(trunc_est_constants(tame, epsilon=0.05, delta=0.01, dimension=5))
     n = 10^3.6, m = 10^111.2, eta = 10^-67.8, kappa_f = 10^-42.9, lambda_f = 10^21.3, rho = 10^11.0
     """
-    kappa, lam, beta, degree = constants.kappa, constants.lam, constants.beta, constants.degree
     for name, value in (("epsilon", epsilon), ("delta", delta), ("alpha", constants.alpha)):
         require_in_open_unit(name, value)
+    kappa = constants.kappa
+    lam = constants.lam
+    log_epsilon_square = 2.0 * math.log(epsilon)
     log_alpha = math.log(constants.alpha)
-    distance = epsilon**2 - 2.0 * beta * log_alpha  # d(alpha)
+    distance = epsilon**2 - 2.0 * constants.beta * log_alpha  # d(alpha)
     exponent = 6.0 * lam / kappa**2 * distance**2
-    log_base = 2.0 * log_alpha - exponent - math.log(4.0 * degree)
-    log_kappa_f = math.log(0.5) + 2.0 * degree * log_base + math.log(kappa)
+    log_base = 2.0 * log_alpha - exponent - math.log(4.0 * constants.degree)
+    log_kappa_f = math.log(0.5) + 2.0 * constants.degree * log_base + math.log(kappa)
     log_lambda_f = exponent - 2.0 * log_alpha + math.log(lam)
-    first = math.log(dimension) + np.logaddexp(log_lambda_f, math.log(lam))
-    inner = 12.0 * beta * lam / kappa**2 * distance**2 - 4.0 * beta * log_alpha + epsilon**2
-    second = 2.0 * math.log1p(2.0 * lam / kappa) + 2.0 * math.log(inner)
-    log_rho_square = float(np.logaddexp(first, second))
-    log_g = log_rho_square - 2.0 * log_kappa_f - 2.0 * math.log(epsilon)
-    log_step = log_kappa_f + 2.0 * math.log(epsilon) - math.log(2.0) - log_rho_square
+    log_rho_square = _log_rho_square(constants, epsilon, distance, log_lambda_f, dimension)
+    log_g = log_rho_square - 2.0 * log_kappa_f - log_epsilon_square
+    log_step = log_kappa_f + log_epsilon_square - math.log(2.0) - log_rho_square
+    log_factor_of_m = math.log(max(math.log(distance / (kappa * epsilon**2)), 1e-300))
     return TruncEstConstants(
-        log_n=math.log(2.0 * beta * math.log(1.0 / delta)) - 2.0 * math.log(epsilon),
-        log_m=max(log_g, math.log(0.5))
-        + math.log(max(math.log(distance / (kappa * epsilon**2)), 1e-300)),
+        log_n=math.log(2.0 * constants.beta * math.log(1.0 / delta)) - log_epsilon_square,
+        log_m=max(log_g, math.log(0.5)) + log_factor_of_m,
         log_eta=min(log_step, -log_kappa_f),
         log_kappa_f=log_kappa_f,
         log_lambda_f=log_lambda_f,
         log_rho=log_rho_square / 2.0,
         repeats=10 * math.ceil(math.log(1.0 / delta)),
     )
+
+
+def _log_rho_square(
+    constants: StructuralConstants,
+    epsilon: float,
+    distance: float,
+    log_lambda_f: float,
+    dimension: int,
+) -> float:
+    """Return the log of the bound on the gradient's second moment: variance plus squared mean."""
+    kappa, lam, beta = constants.kappa, constants.lam, constants.beta
+    log_variance = math.log(dimension) + np.logaddexp(log_lambda_f, math.log(lam))
+    mean_distance = 12.0 * beta * lam / kappa**2 * distance**2
+    mean_distance += epsilon**2 - 4.0 * beta * math.log(constants.alpha)
+    log_square_mean = 2.0 * math.log1p(2.0 * lam / kappa) + 2.0 * math.log(mean_distance)
+    return float(np.logaddexp(log_variance, log_square_mean))
 
 
 def separation_needed(constants: StructuralConstants, *, epsilon: float, q: float) -> float:
@@ -299,8 +373,9 @@ def separation_needed(constants: StructuralConstants, *, epsilon: float, q: floa
     """
     require_in_open_unit("epsilon", epsilon)
     require_in_open_unit("q", q)
-    beta, lipschitz = constants.beta, constants.lipschitz
-    small, large = min(q, 1.0 - q), max(q, 1.0 - q)
-    above = 48.0 * max(lipschitz, beta) * beta + 3.0 * constants.lam
-    factor = above / (8.0 * constants.kappa * beta**2)
-    return math.sqrt(factor * math.log(10.0 * large / (small * epsilon)))
+    beta = constants.beta
+    smaller_share = min(q, 1.0 - q)
+    odds = (1.0 - smaller_share) / smaller_share  # q_M / q_m
+    numerator = 48.0 * max(constants.lipschitz, beta) * beta + 3.0 * constants.lam
+    factor = numerator / (8.0 * constants.kappa * beta**2)
+    return math.sqrt(factor * math.log(10.0 * odds / epsilon))

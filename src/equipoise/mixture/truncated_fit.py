@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr
 
-from equipoise._arrays import Array
+from equipoise._arrays import Array, Flags
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
 from equipoise.mixture.decision_maker import (
     Accepts,
@@ -29,15 +30,18 @@ from equipoise.mixture.decision_maker import (
     sobol,
     surroundings,
 )
-from equipoise.mixture.families import Family, Nodes
+from equipoise.mixture.families import Family, Frame, Nodes
 from equipoise.mixture.gaussian import Gaussian
 
 METHODS = ("auto", "importance")
 MISFIT_LIMIT = 6.0
-PROBES = 2**14  # draws of the fitted law that show its fit, and its acceptance
-FIRST = 2**16  # points of importance sampling before it is known how many are needed
-MOST, LARGEST = 2**20, 2**25  # points, and numbers in their table: a quarter of a gigabyte
-PER_SAMPLE = 20  # effective points per truncated sample: 2.5% on top of a standard error
+PROBE_DRAWS = 2**14  # draws of the fitted law that show its fit, and its acceptance
+FIRST_POINTS = 2**16  # of importance sampling, before it is known how many are needed
+MAX_POINTS = 2**20
+MAX_TABLE_ENTRIES = 2**25  # numbers in the table of points: a quarter of a gigabyte
+POINTS_PER_SAMPLE = 20  # effective points per truncated sample: 2.5% on top of a standard error
+NEWTON_STEPS = 100
+HALVINGS = 34  # of a Newton step that gains nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,19 +102,32 @@ class TruncatedFit:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to worry about, one sentence each."""
-        vague, misfit = self.condition > 1e8, abs(self.misfit) > MISFIT_LIMIT
-        doubts = {
-            f"the normalising integral rests on {self.ess:,.0f} effective points, fewer than the "
-            f"{self.size:,} samples: standard errors are larger for it": self.ess < self.size,
-            "the estimate lies on the edge of the parameter set: the sample falls off more slowly "
-            "than the family allows, or the family is wrong": self.on_edge,
-            "some directions of the parameter are hardly identified by these samples": vague,
-            f"the sample's third moments lie {abs(self.misfit):.0f} standard errors from those of "
-            f"the fitted law: these data are not {self.family.name}": misfit,
-            f"by this fit only {self.acceptance:.2%} of everybody is let through: the rest is "
-            "extrapolation": self.acceptance < 0.01,
-        }
-        return tuple(words for words, doubtful in doubts.items() if doubtful)
+        sentences = []
+        if self.ess < self.size:
+            sentences.append(
+                f"the normalising integral rests on {self.ess:,.0f} effective points, fewer than "
+                f"the {self.size:,} samples: standard errors are larger for it"
+            )
+        if self.on_edge:
+            sentences.append(
+                "the estimate lies on the edge of the parameter set: the sample falls off more "
+                "slowly than the family allows, or the family is wrong"
+            )
+        if self.condition > 1e8:
+            sentences.append(
+                "some directions of the parameter are hardly identified by these samples"
+            )
+        if abs(self.misfit) > MISFIT_LIMIT:
+            sentences.append(
+                f"the sample's third moments lie {abs(self.misfit):.0f} standard errors from those "
+                f"of the fitted law: these data are not {self.family.name}"
+            )
+        if self.acceptance < 0.01:
+            sentences.append(
+                f"by this fit only {self.acceptance:.2%} of everybody is let through: the rest is "
+                "extrapolation"
+            )
+        return tuple(sentences)
 
     @property
     def standard_error(self) -> Array:
@@ -120,8 +137,9 @@ class TruncatedFit:
     @property
     def acceptance_error(self) -> float:
         """Standard error of ``acceptance``, to first order."""
-        g = self.acceptance_gradient
-        return float(np.sqrt(max(float(g @ self.theta_covariance @ g), 0.0)))
+        gradient = self.acceptance_gradient
+        variance = float(gradient @ self.theta_covariance @ gradient)
+        return float(np.sqrt(max(variance, 0.0)))
 
     @property
     def mean(self) -> Array:
@@ -185,82 +203,154 @@ def fit_truncated(
     >>> approved.mean(axis=0).round(1)  # what ignoring the truncation gives
     array([1.5, 2.5])
     """
+    points = _require_sample(X, family, method)
+    oracle = Oracle(accepts)
+    oracle.require_all(points)
+    frame = family.frame(points)
+    sample = frame.enter(points)
+    ask: Ask = lambda z: oracle(frame.leave(z))  # noqa: E731
+    cut = None
+    if isinstance(accepts, HalfSpace):
+        cut = _half_space_in_frame(accepts, frame)
+        ask = cut  # the same answers, without asking
+    elif method == "auto" and points.shape[1] > 1:
+        cut = find_half_space(sample, ask, seed)
+    solution = None
+    if method == "auto":
+        solution = _solve_exactly(frame.family, sample, ask, cut, seed)
+    if solution is None:
+        solution = _solve_by_importance(frame.family, sample, ask, seed)
+    return _fit_from_solution(family, frame, sample, solution, oracle.calls)
+
+
+def _half_space_in_frame(half_space: HalfSpace, frame: Frame) -> HalfSpace:
+    """Return a half-space of the user's coordinates in those of the frame."""
+    normal = np.asarray(half_space.normal)
+    return HalfSpace(frame.scale.T @ normal, half_space.offset - float(normal @ frame.shift))
+
+
+def _require_sample(X: ArrayLike, family: Family, method: str) -> Array:
+    """Return the truncated sample as points, or raise if it cannot be fitted by this method."""
     if method not in METHODS:
         raise UnknownName("method", method, METHODS)
     require_kind("family", family, Family, "a family such as Gaussian()")
     points = family.points(X)
-    n, d = points.shape
-    gaussian = isinstance(family, Gaussian)
-    needed = 10 * (d + gaussian)  # a covariance must be well away from singular
-    if n < needed:
+    size, dimension = points.shape
+    is_gaussian = isinstance(family, Gaussian)
+    least_size = 10 * (dimension + is_gaussian)  # a covariance must be well away from singular
+    if size < least_size:
         raise BadData(
-            f"{n} truncated samples are too few for the {family.name} family in {d} dimensions; "
-            f"at least {needed} are needed"
+            f"{size} truncated samples are too few for the {family.name} family in {dimension} "
+            f"dimensions; at least {least_size} are needed"
         )
-    if method == "importance" and not gaussian:
+    if method == "importance" and not is_gaussian:
         raise InvalidInput(
             f"method='importance' is for Gaussians; the {family.name} family lives on the line, "
             "where method='auto' computes the integral"
         )
-    oracle = Oracle(accepts)
-    oracle.require_all(points)
-    inner, shift, scale, jacobian, offset = family.frame(points)
-    z: Array = np.asarray(np.linalg.solve(scale, (points - shift).T).T)
-    ask: Ask = lambda z: oracle(z @ scale.T + shift)  # noqa: E731
-    cut = None
-    if isinstance(accepts, HalfSpace):
-        normal = np.asarray(accepts.normal)
-        ask = cut = HalfSpace(scale.T @ normal, accepts.offset - float(normal @ shift))
-    elif method == "auto" and d > 1:
-        cut = find_half_space(z, ask, seed)
-    exact = method == "auto" and (d == 1 or cut is not None)
-    ess = np.inf
+    return points
+
+
+@dataclass(frozen=True)
+class _Solution:
+    """The minimum of the truncated likelihood, in the frame's coordinates.
+
+    Attributes
+    ----------
+    integral
+        The normalising integral of the truncated law.
+    theta, on_edge
+        The estimate, and whether it lies on the edge of the parameter set.
+    draws, are_accepted
+        Draws of the fitted law, and which of them the decision-maker lets through.
+    is_exact
+        Whether the integral is exact, or a sum over sampled points.
+    """
+
     integral: Nodes | _HalfSpaceIntegral
-    if not exact:
-        integral, theta, on_edge = _fit_importance(inner, z, ask, seed)
-        ess = integral.ess(theta)
-    elif cut is not None and isinstance(inner, Gaussian):
-        integral = _HalfSpaceIntegral(inner, cut)
-        theta, on_edge = _newton(inner, z, integral, inner.fit(z))
+    theta: Array
+    on_edge: bool
+    draws: Array
+    are_accepted: Flags
+    is_exact: bool
+
+
+def _solve_exactly(
+    family: Family, sample: Array, ask: Ask, cut: HalfSpace | None, seed: int
+) -> _Solution | None:
+    """Minimise with an exact integral; None where there is none.
+
+    A classifier may look linear near the sample and not be so further away. The fitted law's own
+    draws show it: then a half-space is not what truncates the law.
+    """
+    integral: Nodes | _HalfSpaceIntegral
+    if cut is not None and isinstance(family, Gaussian):
+        integral = _HalfSpaceIntegral(family, cut)
+        theta, on_edge = _newton(family, sample, integral, family.fit(sample))
+    elif sample.shape[1] == 1:
+        integral, theta, on_edge = _fit_line(family, sample, ask)
     else:
-        integral, theta, on_edge = _fit_line(inner, z, ask)
-    people = inner.from_uniforms(theta, sobol(d, PROBES, seed))
-    let_through = ask(people)
-    if exact and cut is not None and (cut(people) != let_through).any():
-        return fit_truncated(X, accepts, family, "importance", seed)  # linear near the sample only
-    share = _share(inner, theta, integral) if exact else float(let_through.mean())
+        return None
+    draws = family.from_uniforms(theta, sobol(sample.shape[1], PROBE_DRAWS, seed))
+    are_accepted = ask(draws)
+    if cut is not None and (cut(draws) != are_accepted).any():
+        return None
+    return _Solution(integral, theta, on_edge, draws, are_accepted, is_exact=True)
+
+
+def _solve_by_importance(family: Family, sample: Array, ask: Ask, seed: int) -> _Solution:
+    """Minimise with an integral over sampled points."""
+    integral, theta, on_edge = _fit_importance(family, sample, ask, seed)
+    draws = family.from_uniforms(theta, sobol(sample.shape[1], PROBE_DRAWS, seed))
+    return _Solution(integral, theta, on_edge, draws, ask(draws), is_exact=False)
+
+
+def _fit_from_solution(
+    family: Family, frame: Frame, sample: Array, solution: _Solution, oracle_calls: int
+) -> TruncatedFit:
+    """Return the fit in the user's coordinates, with its errors and its acceptance."""
+    theta, integral = solution.theta, solution.integral
+    if isinstance(integral, Nodes) and not solution.is_exact:
+        ess = integral.ess(theta)
+        share = float(solution.are_accepted.mean())
+    else:
+        ess = np.inf
+        share = _share_inside(frame.family, theta, integral)
     mean, hessian = integral.moments(theta)
-    covariance = _inverse(hessian) * (1.0 / n + 1.0 / ess)
+    covariance = _inverse(hessian) * (1.0 / len(sample) + 1.0 / ess)
     # d alpha / d theta = alpha (E[T | accepted] - E[T])
-    slope = share * (mean - inner.mean_statistics(theta))
-    outer = jacobian @ theta + offset
-    projected = family.project(outer)
+    slope = share * (mean - frame.family.mean_statistics(theta))
+    user_theta = frame.jacobian @ theta + frame.offset
+    projected = family.project(user_theta)
+    was_moved = not np.allclose(projected, user_theta, rtol=1e-7, atol=0.0)
     return TruncatedFit(
         family=family,
         theta=projected,
-        theta_covariance=jacobian @ covariance @ jacobian.T,
-        size=n,
+        theta_covariance=frame.jacobian @ covariance @ frame.jacobian.T,
+        size=len(sample),
         acceptance=share,
-        acceptance_gradient=np.asarray(np.linalg.solve(jacobian.T, slope)),
-        method="exact" if exact else "importance",
+        acceptance_gradient=np.asarray(np.linalg.solve(frame.jacobian.T, slope)),
+        method="exact" if solution.is_exact else "importance",
         ess=ess,
-        oracle_calls=oracle.calls,
+        oracle_calls=oracle_calls,
         condition=min(float(np.linalg.cond(hessian)), 1e12),
-        misfit=_misfit(z, people[let_through]),
-        on_edge=on_edge or not np.allclose(projected, outer, rtol=1e-7, atol=0.0),
+        misfit=_misfit(sample, solution.draws[solution.are_accepted]),
+        on_edge=solution.on_edge or was_moved,
     )
 
 
-def _misfit(sample: Array, law: Array) -> float:
+def _misfit(sample: Array, draws: Array) -> float:
     """Return the largest z-score of the sample's third absolute moments, column by column."""
-    if len(law) < 100:
+    if len(draws) < 100:
         return 0.0
-    centre, spread = law.mean(axis=0), law.std(axis=0) + 1e-300
-    ours, theirs = (np.abs((x - centre) / spread) ** 3 for x in (sample, law))
+    centre = draws.mean(axis=0)
+    spread = draws.std(axis=0) + 1e-300
+    sample_cubes = np.abs((sample - centre) / spread) ** 3
+    draw_cubes = np.abs((draws - centre) / spread) ** 3
     # Sobol points are worth several times as many random ones
-    error = theirs.std(axis=0) * np.sqrt(1.0 / len(sample) + 0.3 / len(law))
-    gap = (ours.mean(axis=0) - theirs.mean(axis=0)) / (error + 1e-300)
-    return float(gap[np.argmax(np.abs(gap))])
+    error = draw_cubes.std(axis=0) * np.sqrt(1.0 / len(sample) + 0.3 / len(draws))
+    gaps = (sample_cubes.mean(axis=0) - draw_cubes.mean(axis=0)) / (error + 1e-300)
+    return float(gaps[np.argmax(np.abs(gaps))])
 
 
 def known_law(family: Family, theta: Array, accepts: Accepts) -> TruncatedFit:
@@ -274,8 +364,9 @@ def known_law(family: Family, theta: Array, accepts: Accepts) -> TruncatedFit:
     0.84
     """
     theta = np.asarray(theta, dtype=float)
-    none, share = np.zeros(len(theta)), acceptance(family, theta, accepts)
-    return TruncatedFit(family, theta, np.diag(none), 0, share, none, "known")
+    no_error = np.zeros(len(theta))
+    share = acceptance(family, theta, accepts)
+    return TruncatedFit(family, theta, np.diag(no_error), 0, share, no_error, "known")
 
 
 def acceptance(family: Family, theta: Array, accepts: Accepts) -> float:
@@ -289,40 +380,57 @@ def acceptance(family: Family, theta: Array, accepts: Accepts) -> float:
     0.5
     """
     if isinstance(family, Gaussian) and isinstance(accepts, HalfSpace):
-        return float(ndtr(_HalfSpaceIntegral(family, accepts).standardise(theta)[-1]))
-    oracle, d = Oracle(accepts), family.dimension(theta)
-    if d > 1:
-        return float(oracle(family.from_uniforms(theta, sobol(d, 2**17, seed=0))).mean())
+        return float(ndtr(_HalfSpaceIntegral(family, accepts).cut_law(theta).depth))
+    oracle = Oracle(accepts)
+    dimension = family.dimension(theta)
+    if dimension > 1:
+        return float(oracle(family.from_uniforms(theta, sobol(dimension, 2**17, seed=0))).mean())
     pieces = _accepted_pieces(family, oracle, np.linspace(*family.reach(theta), 4096))
-    return _share(family, theta, family.nodes(pieces)) if pieces else 0.0
+    return _share_inside(family, theta, family.nodes(pieces)) if pieces else 0.0
 
 
 def _newton(
-    family: Family, z: Array, integral: Nodes | _HalfSpaceIntegral, theta: Array
+    family: Family, sample: Array, integral: Nodes | _HalfSpaceIntegral, theta: Array
 ) -> tuple[Array, bool]:
     """Minimise from ``theta`` until nothing is gained; say whether the set's edge stopped it."""
-    target = family.statistics(z).mean(axis=0)
-    for _ in range(100):
+    target = family.statistics(sample).mean(axis=0)
+    for _ in range(NEWTON_STEPS):
         mean, hessian = integral.moments(theta)
         gradient = mean - target
         direction = _inverse(hessian) @ gradient
         decrement = float(gradient @ direction)
         if decrement <= 2e-12:
             break
-        value = integral.log_total(theta) - theta @ target
         # a full step from afar would leap over the minimum to the edge of the parameter set
-        first = 1.0 if decrement < 0.1 else 1.0 / (1.0 + np.sqrt(decrement))
-        for size in first * 0.5 ** np.arange(34):
-            candidate = family.project(theta - size * direction)
-            gain = float(gradient @ (theta - candidate))
-            new_value = integral.log_total(candidate) - candidate @ target
-            if gain > 0.0 and new_value <= value - 1e-4 * gain:
-                break
-        else:
-            break  # nothing better inside the set
-        theta = candidate
-    wish = theta - direction
-    return theta, not np.allclose(family.project(wish), wish, rtol=1e-9, atol=1e-12)
+        first_step = 1.0 if decrement < 0.1 else 1.0 / (1.0 + np.sqrt(decrement))
+        better_theta = _search_along(
+            direction * first_step, gradient, target, family, integral, theta
+        )
+        if better_theta is None:
+            break
+        theta = better_theta
+    unbounded_theta = theta - direction
+    is_inside = np.allclose(family.project(unbounded_theta), unbounded_theta, rtol=1e-9, atol=1e-12)
+    return theta, not is_inside
+
+
+def _search_along(
+    step: Array,
+    gradient: Array,
+    target: Array,
+    family: Family,
+    integral: Nodes | _HalfSpaceIntegral,
+    theta: Array,
+) -> Array | None:
+    """Return the first of ever shorter steps that gains enough, None if none does."""
+    value = integral.log_total(theta) - theta @ target
+    for fraction in 0.5 ** np.arange(HALVINGS):
+        candidate = family.project(theta - fraction * step)
+        promised_gain = float(gradient @ (theta - candidate))
+        candidate_value = integral.log_total(candidate) - candidate @ target
+        if promised_gain > 0.0 and candidate_value <= value - 1e-4 * promised_gain:
+            return candidate
+    return None
 
 
 def _inverse(hessian: Array) -> Array:
@@ -332,8 +440,22 @@ def _inverse(hessian: Array) -> Array:
     return np.asarray((vectors / np.maximum(values, floor)) @ vectors.T)
 
 
-def _share(family: Family, theta: Array, integral: Nodes | _HalfSpaceIntegral) -> float:
+def _share_inside(family: Family, theta: Array, integral: Nodes | _HalfSpaceIntegral) -> float:
+    """Return the share of the law that the integral covers."""
     return min(1.0, math.exp(integral.log_total(theta) - family.log_partition(theta)))
+
+
+class _CutLaw(NamedTuple):
+    """A Gaussian law and where a half-space cuts it.
+
+    ``slope`` is ``Sigma v / |v|_Sigma``, ``depth`` how many standard deviations inside the mean
+    lies. Leading axes are those of theta.
+    """
+
+    mean: Array
+    covariance: Array
+    slope: Array
+    depth: Array
 
 
 @dataclass(frozen=True)
@@ -344,45 +466,52 @@ class _HalfSpaceIntegral:
     cut: HalfSpace
 
     def log_total(self, theta: Array) -> float:
-        return self.family.log_partition(theta) + float(log_ndtr(self.standardise(theta)[-1]))
+        return self.family.log_partition(theta) + float(log_ndtr(self.cut_law(theta).depth))
 
     def moments(self, theta: Array) -> tuple[Array, Array]:
         # The Hessian is the Jacobian of the mean: central differences are exact enough.
         step = 1e-5 * np.maximum(1.0, np.abs(theta))
-        more, less = self._mean(theta + np.diag(step)), self._mean(theta - np.diag(step))
-        jacobian = (more - less) / (2.0 * step[:, None])
+        mean_above = self._mean(theta + np.diag(step))
+        mean_below = self._mean(theta - np.diag(step))
+        jacobian = (mean_above - mean_below) / (2.0 * step[:, None])
         return self._mean(theta), (jacobian + jacobian.T) / 2.0
 
     def _mean(self, theta: Array) -> Array:
         """Return ``E[T]`` under the truncated law; leading axes of theta broadcast."""
-        mean, covariance, slope, at = self.standardise(theta)
-        hazard = np.exp(-0.5 * at**2 - 0.5 * np.log(2.0 * np.pi) - log_ndtr(at))
-        shrink = (hazard * (hazard + at))[..., None, None]
-        shrunk = covariance - slope[..., :, None] * slope[..., None, :] * shrink
-        return self.family.statistics_of_moments(mean + slope * hazard[..., None], shrunk)
+        law = self.cut_law(theta)
+        hazard = np.exp(-0.5 * law.depth**2 - 0.5 * np.log(2.0 * np.pi) - log_ndtr(law.depth))
+        # axes of what follows: those of theta, then rows and columns of the covariance
+        lost_variance = (hazard * (hazard + law.depth))[..., None, None]
+        outer_slope = law.slope[..., :, None] * law.slope[..., None, :]
+        covariance = law.covariance - outer_slope * lost_variance
+        mean = law.mean + law.slope * hazard[..., None]
+        return self.family.statistics_of_moments(mean, covariance)
 
-    def standardise(self, theta: Array) -> tuple[Array, Array, Array, Array]:
-        """Return mean, covariance, ``Sigma v / |v|_Sigma``, and how far inside the mean lies."""
+    def cut_law(self, theta: Array) -> _CutLaw:
+        """Return the law's moments relative to the half-space."""
         mean, covariance = self.family.unpack(theta)
-        across = covariance @ np.asarray(self.cut.normal)
-        spread = np.sqrt(across @ np.asarray(self.cut.normal))
-        at = (mean @ np.asarray(self.cut.normal) - self.cut.offset) / spread
-        return mean, covariance, across / spread[..., None], at
+        normal = np.asarray(self.cut.normal)
+        across = covariance @ normal
+        spread = np.sqrt(across @ normal)
+        depth = (mean @ normal - self.cut.offset) / spread
+        return _CutLaw(mean, covariance, across / spread[..., None], depth)
 
 
-def _fit_line(family: Family, z: Array, ask: Ask) -> tuple[Nodes, Array, bool]:
+def _fit_line(family: Family, sample: Array, ask: Ask) -> tuple[Nodes, Array, bool]:
     """Integrate over the accepted intervals, on a range that grows until it holds the law."""
-    theta = family.fit(z)
-    low, high = float(z.min()), float(z.max())
-    near, far = family.reach(theta)
+    theta = family.fit(sample)
+    low, high = float(sample.min()), float(sample.max())
+    law_low, law_high = family.reach(theta)
     for _ in range(20):
-        low, high = min(low, near), max(high, far)
+        low = min(low, law_low)
+        high = max(high, law_high)
         # half of the scan where the sample is, so that a wide range does not coarsen it there
-        grid = np.union1d(np.linspace(low, high, 2048), np.linspace(z.min(), z.max(), 2048))
+        wide_grid = np.linspace(low, high, 2048)
+        grid = np.union1d(wide_grid, np.linspace(sample.min(), sample.max(), 2048))
         integral = family.nodes(_accepted_pieces(family, ask, grid))
-        theta, on_edge = _newton(family, z, integral, theta)
-        near, far = family.reach(theta)
-        if near >= low - 1e-9 * abs(low) and far <= high + 1e-9 * abs(high):
+        theta, on_edge = _newton(family, sample, integral, theta)
+        law_low, law_high = family.reach(theta)
+        if law_low >= low - 1e-9 * abs(low) and law_high <= high + 1e-9 * abs(high):
             break
     return integral, theta, on_edge
 
@@ -390,40 +519,48 @@ def _fit_line(family: Family, z: Array, ask: Ask) -> tuple[Nodes, Array, bool]:
 def _accepted_pieces(family: Family, ask: Ask, grid: Array) -> list[tuple[float, float]]:
     """Return the accepted intervals between the ends of a grid, cut where the answer changes."""
     if family.discrete:
-        whole = np.arange(np.floor(grid[0]), np.ceil(grid[-1]) + 1.0)
-        return [(x, x) for x in whole[ask(whole[:, None])].tolist()]
+        whole_numbers = np.arange(np.floor(grid[0]), np.ceil(grid[-1]) + 1.0)
+        accepted_numbers = whole_numbers[ask(whole_numbers[:, None])]
+        return [(number, number) for number in accepted_numbers.tolist()]
     accepted = ask(grid[:, None])
-    change = np.flatnonzero(accepted[1:] != accepted[:-1])
-    inside, outside = (
-        np.where(accepted[change] == yes, grid[change], grid[change + 1]) for yes in (True, False)
-    )
+    changes = np.flatnonzero(accepted[1:] != accepted[:-1])
+    left, right = grid[changes], grid[changes + 1]
+    inside = np.where(accepted[changes], left, right)
+    outside = np.where(accepted[changes], right, left)
     cuts = border(ask, inside[:, None], outside[:, None])[:, 0]
     ends = np.concatenate([grid[:1], cuts, grid[-1:]])
-    keep = ask((ends[1:] + ends[:-1])[:, None] / 2.0)
-    return [(a, b) for a, b in np.column_stack([ends[:-1], ends[1:]])[keep].tolist()]
+    is_accepted = ask((ends[1:] + ends[:-1])[:, None] / 2.0)
+    pieces = np.column_stack([ends[:-1], ends[1:]])[is_accepted]
+    return [(low, high) for low, high in pieces.tolist()]
 
 
-def _fit_importance(family: Family, z: Array, ask: Ask, seed: int) -> tuple[Nodes, Array, bool]:
+def _fit_importance(
+    family: Family, sample: Array, ask: Ask, seed: int
+) -> tuple[Nodes, Array, bool]:
     """Integrate over Sobol points around the sample, so many that they add little to its error."""
-
-    def sampled(size: int) -> Nodes:
-        x, log_density = surroundings(z.shape[1], size, seed)
-        keep = ask(x)
-        x = x[keep]
-        return Nodes(family.statistics(x), family.log_base(x) - log_density[keep])
-
-    p = family.statistics(z[:1]).shape[1]
-    most = min(2 ** int(np.log2(LARGEST / p)), MOST)
-    asked = min(FIRST, most)
-    integral = sampled(asked)
-    if len(integral.offset) < 2 * p + 10:
+    n_statistics = family.statistics(sample[:1]).shape[1]
+    most_points = min(2 ** int(np.log2(MAX_TABLE_ENTRIES / n_statistics)), MAX_POINTS)
+    n_points = min(FIRST_POINTS, most_points)
+    integral = _sampled_integral(family, sample.shape[1], n_points, ask, seed)
+    if len(integral.offset) < 2 * n_statistics + 10:
         raise BadData(
-            f"'accepts' lets only {len(integral.offset)} of {asked:,} points around the sample "
+            f"'accepts' lets only {len(integral.offset)} of {n_points:,} points around the sample "
             "through: it accepts (almost) nothing but the sample itself"
         )
-    theta, on_edge = _newton(family, z, integral, family.fit(z))
-    wanted = PER_SAMPLE * len(z) / max(integral.ess(theta), 1.0) * asked
-    if wanted > asked:
-        integral = sampled(min(2 ** int(np.ceil(np.log2(wanted))), most))
-        theta, on_edge = _newton(family, z, integral, theta)
+    theta, on_edge = _newton(family, sample, integral, family.fit(sample))
+    points_per_effective = n_points / max(integral.ess(theta), 1.0)
+    needed_points = POINTS_PER_SAMPLE * len(sample) * points_per_effective
+    if needed_points > n_points:
+        n_points = min(2 ** int(np.ceil(np.log2(needed_points))), most_points)
+        integral = _sampled_integral(family, sample.shape[1], n_points, ask, seed)
+        theta, on_edge = _newton(family, sample, integral, theta)
     return integral, theta, on_edge
+
+
+def _sampled_integral(family: Family, dimension: int, n_points: int, ask: Ask, seed: int) -> Nodes:
+    """Return the truncated law's integral as a weighted sum over accepted points."""
+    points, log_density = surroundings(dimension, n_points, seed)
+    are_accepted = ask(points)
+    accepted = points[are_accepted]
+    log_weight = family.log_base(accepted) - log_density[are_accepted]
+    return Nodes(family.statistics(accepted), log_weight)

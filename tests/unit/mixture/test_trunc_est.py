@@ -17,7 +17,7 @@ from equipoise.mixture import (
     trunc_est,
 )
 from equipoise.mixture.families import Array
-from equipoise.mixture.trunc_est import _project
+from equipoise.mixture.trunc_est import Ball
 
 pytestmark = pytest.mark.slow
 
@@ -91,7 +91,7 @@ def test_the_projection_is_the_nearest_point_of_ball_and_theta() -> None:
     )
     both = grid[inside]
     for theta in rng.normal(scale=3.0, size=(20, 2)):
-        found = _project(theta, start, radius, family)
+        found = Ball(start, radius).project(theta, family)
         best = np.linalg.norm(both - theta, axis=1).min()
         assert np.linalg.norm(found) <= 2.0 + 1e-6
         assert np.linalg.norm(found - start) <= radius + 1e-6
