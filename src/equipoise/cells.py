@@ -1,9 +1,13 @@
-"""Counts of past decisions per group: all that an audit needs to know about the past."""
+"""Counts of past decisions per group: all that an audit needs of historical data.
+
+The cells are those of the confusion matrix as far as past decisions show them: approved with
+outcome 1, approved with outcome 0, and denied.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from math import isclose
 from typing import Any, NamedTuple
@@ -11,13 +15,15 @@ from typing import Any, NamedTuple
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, UnknownName, require_kind, require_non_negative
 
-Cohort = tuple[float, float, float]  # its approved: outcome 1, outcome 0, outcome not known
+Cohort = tuple[float, float, float]
+"""The approved of a cohort: with outcome 1, with outcome 0, with an unknown outcome."""
 
 
 class Decider(NamedTuple):
-    """What one decider did with a group's cases: approved with outcome 1, with outcome 0, cases.
+    """What one decider did with a group's cases.
 
-    Approved people whose outcome is not known, and the denied, are cases only.
+    ``cases`` counts all of them. Approved people whose outcome is not known, and the denied, are in
+    ``cases`` only.
     """
 
     name: str
@@ -60,39 +66,51 @@ class GroupCells(JsonValue):
     _optional = ("approved_unknown", "cohorts", "random_accepts")
 
     def __post_init__(self) -> None:
-        accepted = self.random_accepts
-        for name, count in (*self.counts.items(), *(("random_accepts", n) for n in accepted)):
+        for name, count in self.counts.items():
             require_non_negative(name, count)
+        for count in self.random_accepts:
+            require_non_negative("random_accepts", count)
         if self.total == 0:
             raise InvalidInput("a group needs at least one person; all of its counts are 0")
-        sums = tuple(sum(counts) for counts in zip(*self.cohorts, strict=True))
-        own = (self.approved_positive, self.approved_negative, self.approved_unknown)
+        self._require_consistent_parts()
+
+    def _require_consistent_parts(self) -> None:
+        """Raise unless random accepts are some of the denied, and cohorts are all the approved."""
+        accepted = self.random_accepts
         if accepted and (len(accepted) != 3 or sum(accepted) > self.denied):
             raise InvalidInput(
                 "'random_accepts' must be three counts of denied people (good, bad, unknown); "
                 f"got {accepted!r} of {self.denied:g}"
             )
-        if self.cohorts and not all(map(isclose, sums, own)):
-            raise InvalidInput(f"'cohorts' must add up to the approved; they are {sums}")
+        if self.cohorts:
+            sums = tuple(sum(counts) for counts in zip(*self.cohorts, strict=True))
+            approved = (self.approved_positive, self.approved_negative, self.approved_unknown)
+            if not all(map(isclose, sums, approved)):
+                raise InvalidInput(f"'cohorts' must add up to the approved; they are {sums}")
 
     @property
     def counts(self) -> dict[str, float]:
         """The counts by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self)[:4]}
+        return {
+            "approved_positive": self.approved_positive,
+            "approved_negative": self.approved_negative,
+            "denied": self.denied,
+            "approved_unknown": self.approved_unknown,
+        }
 
     @property
     def total(self) -> float:
-        """Everybody in the group."""
+        """The number of people in the group."""
         return self.approved + self.denied
 
     @property
     def approved(self) -> float:
-        """Everybody approved."""
+        """The number of approved people."""
         return self.approved_positive + self.approved_negative + self.approved_unknown
 
     @property
     def denied_without_outcome(self) -> float:
-        """The denied whose outcome nobody knows: all but those whom a test programme accepted."""
+        """The denied without a known outcome: all but those whom a test programme accepted."""
         return self.denied - sum(self.random_accepts[:2])
 
     @property
@@ -101,13 +119,13 @@ class GroupCells(JsonValue):
         total = self.total
         return self.approved_positive / total, self.approved_negative / total, self.denied / total
 
-    def resolved(self, good: float) -> GroupCells:
-        """Return the counts if this share of the outcomes that are not known were good."""
+    def resolved(self, good_share: float) -> GroupCells:
+        """Return the counts if this share of the unknown outcomes were good, the others bad."""
         if not self.approved_unknown:
             return self
         return GroupCells(
-            self.approved_positive + good * self.approved_unknown,
-            self.approved_negative + (1 - good) * self.approved_unknown,
+            self.approved_positive + good_share * self.approved_unknown,
+            self.approved_negative + (1 - good_share) * self.approved_unknown,
             self.denied,
             random_accepts=self.random_accepts,
         )
@@ -115,8 +133,8 @@ class GroupCells(JsonValue):
     @property
     def like_known(self) -> GroupCells:
         """The counts with unknown outcomes imputed like the known: a guess, for estimates."""
-        known = self.approved_positive + self.approved_negative
-        return self.resolved(self.approved_positive / known if known else 0.5)
+        n_known = self.approved_positive + self.approved_negative
+        return self.resolved(self.approved_positive / n_known if n_known else 0.5)
 
 
 class Cells(dict[str, GroupCells]):
@@ -132,20 +150,24 @@ class Cells(dict[str, GroupCells]):
     def __init__(self, groups: Mapping[str, GroupCells]) -> None:
         if not groups:
             raise InvalidInput("'groups' must not be empty")
-        super().__init__({str(name): cells for name, cells in groups.items()})
+        super().__init__({str(name): counts for name, counts in groups.items()})
 
     def __missing__(self, group: str) -> GroupCells:
         raise UnknownName("group", group, self)
 
-    def __hash__(self) -> int:  # type: ignore[override]  # nobody changes counts
+    def __hash__(self) -> int:  # type: ignore[override]  # counts do not change
         return hash(tuple(self.items()))
 
     def __str__(self) -> str:
-        rows = [["group", "approved, 1", "approved, 0", "denied", "approved, ?"]]
-        rows += [[g, *(f"{n:,g}" for n in c.counts.values())] for g, c in self.items()]
-        wide, last = max(len(row[0]) for row in rows), 5 if self.unknown else 4
-        lines = ((f"{g:<{wide}}", *(f"{n:>11}" for n in row[: last - 1])) for g, *row in rows)
-        return "\n".join("  ".join(line) for line in lines)
+        headers = ["approved, 1", "approved, 0", "denied"]
+        if self.unknown:
+            headers.append("approved, ?")
+        width = max(len(name) for name in ("group", *self))
+        lines = [_table_line("group", headers, width)]
+        for group, counts in self.items():
+            numbers = [f"{count:,g}" for count in counts.counts.values()]
+            lines.append(_table_line(group, numbers[: len(headers)], width))
+        return "\n".join(lines)
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -154,22 +176,24 @@ class Cells(dict[str, GroupCells]):
 
     @cached_property
     def total(self) -> float:
-        """Everybody."""
-        return sum(c.total for c in self.values())
+        """The number of people in all groups."""
+        return sum(counts.total for counts in self.values())
 
     @property
     def unknown(self) -> float:
         """Approved people whose outcome is not known."""
-        return sum(c.approved_unknown for c in self.values())
+        return sum(counts.approved_unknown for counts in self.values())
 
     @property
     def like_known(self) -> Cells:
         """The counts with unknown outcomes imputed like the known of the group: a guess."""
-        return Cells({group: c.like_known for group, c in self.items()}) if self.unknown else self
+        if not self.unknown:
+            return self
+        return Cells({group: counts.like_known for group, counts in self.items()})
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return plain dictionaries, one per group."""
-        return {name: cells.to_dict() for name, cells in self.items()}
+        return {name: counts.to_dict() for name, counts in self.items()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Mapping[str, Any]]) -> Cells:
@@ -177,3 +201,7 @@ class Cells(dict[str, GroupCells]):
         for name, counts in data.items():
             require_kind(f"cells[{name!r}]", counts, Mapping, "a mapping of cells to counts")
         return cls({name: GroupCells.from_dict(counts) for name, counts in data.items()})
+
+
+def _table_line(label: str, columns: list[str], label_width: int) -> str:
+    return "  ".join([f"{label:<{label_width}}", *(f"{column:>11}" for column in columns)])

@@ -1,9 +1,10 @@
 """How a question's error probabilities are divided: the only place that divides them.
 
 A question allows a wrong FAIR with probability ``d_F`` and a wrong UNFAIR with ``d_U`` (both are
-``delta`` unless it says otherwise). Whatever an answer rests on may fail, and what each part may
-fail with adds up to ``d_F``, and to ``d_U``. The table is in section 3.9 of
-``docs/understand/guarantees.md``, with the reasons; a test compares both.
+``delta`` unless it says otherwise). An answer rests on several parts, such as bounds of past data,
+and each of them may fail. The probabilities of the failures that cause a wrong FAIR add up to
+``d_F``, those of the failures that cause a wrong UNFAIR to ``d_U``. Section 3.9 of
+``docs/understand/guarantees.md`` has the table and the reasons; a test compares both.
 """
 
 from __future__ import annotations
@@ -14,27 +15,39 @@ from dataclasses import dataclass
 from equipoise.metrics import METRICS
 from equipoise.question import Question
 
-PAST_SHARE = 0.2  # of the level of an audit goes to the uncertainty of finite past data
-INTERVAL_SHARE = 0.04  # of the level of an audit goes to the intervals reported beside the verdict
+PAST_SHARE = 0.2  # part of an audit's error level for the uncertainty of finite past data
+INTERVAL_SHARE = 0.04  # part of an audit's error level for the intervals beside the verdict
 FALSE_ALARM = 1e-6  # probability that a test of approvals refuses a fair sample
+
+# The parts of an audit, as the guarantees call them.
+FOR_VERDICT = "past data, for the verdict"
+FOR_INTERVALS = "past data, for the intervals"
+EVIDENCE = "evidence"
+FOR_ALL_RATES = "past data, for all rates"
+LABELS = "labels, for the intervals"
 
 
 def shares_of_audit(past_share: float) -> Mapping[str, tuple[float, float]]:
-    """Return part -> its share of ``d_F`` and of ``d_U``, which add up to 1 each."""
+    """Return which share of ``d_F`` and of ``d_U`` each part of an audit gets.
+
+    The shares of ``d_F`` add up to 1, and so do those of ``d_U``. ``past_share`` is the part of the
+    error level that goes to past data, 0 if they are exact.
+    """
     half = past_share / 2.0
-    table = INTERVAL_SHARE / 2.0 if past_share else 0.0
+    all_rates = INTERVAL_SHARE / 2.0 if past_share else 0.0
+    labels = INTERVAL_SHARE - all_rates
     return {
-        "past data, for the verdict": (half, half),
-        "past data, for the intervals": (half, 0.0),  # UNFAIR rests on these bounds already
-        "evidence": (1.0 - past_share - INTERVAL_SHARE, 1.0 - half - INTERVAL_SHARE),
-        "past data, for all rates": (table, table),
-        "labels, for the intervals": (INTERVAL_SHARE - table, INTERVAL_SHARE - table),
+        FOR_VERDICT: (half, half),
+        FOR_INTERVALS: (half, 0.0),  # UNFAIR rests on these bounds already
+        EVIDENCE: (1.0 - past_share - INTERVAL_SHARE, 1.0 - half - INTERVAL_SHARE),
+        FOR_ALL_RATES: (all_rates, all_rates),
+        LABELS: (labels, labels),
     }
 
 
 @dataclass(frozen=True)
 class ErrorBudget:
-    """The level at which each part of an answer works: it fails with at most this probability.
+    """The error level of each part of an answer: it fails with at most this probability.
 
     Attributes
     ----------
@@ -96,31 +109,37 @@ class ErrorBudget:
             How many deciders of each group bound its share of good outcomes, each from below and
             from above. A wrong FAIR needs one side of two groups, so that those with most count.
         """
-        a_piece = 2 * (1 + labels + precisions) + sum(sorted(deciders)[-2:])
-        all_bounds = groups * (2 * (len(METRICS[question.metric].rates) + labels) + precisions)
-        all_bounds += 2 * sum(deciders)
+        n_rates = len(METRICS[question.metric].rates)
+        n_bounds_behind_fair = 2 * (1 + labels + precisions) + sum(sorted(deciders)[-2:])
+        n_bounds_per_group = 2 * (n_rates + labels) + precisions
+        n_bounds_behind_unfair = groups * n_bounds_per_group + 2 * sum(deciders)
+        n_bounds_behind_table = groups * (4 + 2 * labels + precisions)
         return cls(
-            question.level_wrong_fair / a_piece,
-            question.level_wrong_unfair / all_bounds,
-            question.delta / all_bounds,
-            past_table=question.delta / (groups * (4 + 2 * labels + precisions)),
+            past_fair=question.level_wrong_fair / n_bounds_behind_fair,
+            past_unfair=question.level_wrong_unfair / n_bounds_behind_unfair,
+            past_intervals=question.delta / n_bounds_behind_unfair,
+            past_table=question.delta / n_bounds_behind_table,
         )
 
     @classmethod
     def of_audit(cls, question: Question, groups: int, *, exact: bool) -> ErrorBudget:
         """Return the budget of an adaptive audit; an unlimited past (``exact``) uses nothing."""
         shares = shares_of_audit(0.0 if exact else PAST_SHARE)
-        fair, unfair = question.level_wrong_fair, question.level_wrong_unfair
-        verdict, (intervals, _), evidence, (table, _), (labels, _) = shares.values()
-        all_bounds = 2 * len(METRICS[question.metric].rates) * groups
+        # UNFAIR and the intervals need both bounds of every rate in every group.
+        n_bounds = 2 * len(METRICS[question.metric].rates) * groups
+        verdict_share_fair, verdict_share_unfair = shares[FOR_VERDICT]
+        evidence_share_fair, evidence_share_unfair = shares[EVIDENCE]
+        interval_share, _ = shares[FOR_INTERVALS]
+        table_share, _ = shares[FOR_ALL_RATES]
+        label_share, _ = shares[LABELS]
         return cls(
-            verdict[0] * fair / 2,
-            verdict[1] * unfair / all_bounds,
-            intervals * question.strictest_level / all_bounds,
-            fair * evidence[0],
-            unfair * evidence[1],
-            labels * question.strictest_level / groups,
-            table * question.strictest_level / (4 * groups),
+            past_fair=verdict_share_fair * question.level_wrong_fair / 2,
+            past_unfair=verdict_share_unfair * question.level_wrong_unfair / n_bounds,
+            past_intervals=interval_share * question.strictest_level / n_bounds,
+            evidence_fair=question.level_wrong_fair * evidence_share_fair,
+            evidence_unfair=question.level_wrong_unfair * evidence_share_unfair,
+            label_interval=label_share * question.strictest_level / groups,
+            past_table=table_share * question.strictest_level / (4 * groups),
         )
 
 
@@ -138,10 +157,13 @@ def exp_event_level(delta: float, groups: int) -> float:
 
 
 def approval_level(groups: int) -> float:
-    """Return the level of a group's test of approvals: two bounds of its past, one of arrivals."""
+    """Return the error level of each of three bounds in a group's test of approvals.
+
+    Two of them bound the past share of approvals, one the share among arrivals.
+    """
     return FALSE_ALARM / (3.0 * groups)
 
 
 def exp_level(question: Question) -> float:
-    """Return the level of each ending of Exp-Audit: by its model, or by RS-Audit if that fails."""
+    """Return the error level of each of Exp-Audit's two endings: its model, or RS-Audit instead."""
     return question.strictest_level / 2.0
