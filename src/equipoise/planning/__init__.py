@@ -2,6 +2,6 @@
 
 from equipoise.planning.forecasts import Forecast, forecast
 from equipoise.planning.make_plan import OtherAudit, Plan, plan
-from equipoise.planning.scenarios import Scenario
+from equipoise.planning.scenarios import Scenario, ScenarioKind
 
-__all__ = ["Forecast", "OtherAudit", "Plan", "Scenario", "forecast", "plan"]
+__all__ = ["Forecast", "OtherAudit", "Plan", "Scenario", "ScenarioKind", "forecast", "plan"]

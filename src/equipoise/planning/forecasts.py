@@ -24,11 +24,11 @@ from equipoise.planning.scenarios import Scenario
 from equipoise.question import Costs, Question, Verdict
 
 DECIDED_VERDICTS = (Verdict.FAIR, Verdict.UNFAIR)
-COST_QUANTILES = (0.1, 0.5, 0.9)  # quantiles of the cost that a forecast states
+COST_QUANTILES = (0.1, 0.5, 0.9)  # that a forecast states
 
 
 class ForecastConstants(NamedTuple):
-    """What ``python -m study forecast`` fits: the constants of :func:`median_of`, and the spread.
+    """What ``python -m study forecast`` fits: the constants of :func:`median_cost`, and the spread.
 
     A spread has the 10% and 90% quantiles of the cost as multiples of the median: first where the
     wrong answer is an epsilon or more away, then where it is nearer.
@@ -46,12 +46,8 @@ class ForecastConstants(NamedTuple):
 
 FITTED_CONSTANTS = ForecastConstants()
 LEAST_DISTANCE = 0.1  # epsilons; what is nearer to the wrong answer costs no less
-ACCEPTABLE_WORK_FACTOR = (
-    2.0  # past rows are enough if the work is at most this many times an unlimited past's
-)
-PAST_FACTORS = [
-    1.5**k for k in range(1, 35)
-]  # how many times the past rows are tried: to a million
+ACCEPTABLE_WORK_FACTOR = 2.0  # rows are enough if the work is this many times an unlimited past's
+PAST_FACTORS = [1.5**power for power in range(1, 35)]  # by which past rows are multiplied in turn
 
 
 @dataclass(frozen=True)
@@ -81,10 +77,12 @@ class Forecast(JsonValue):
 
     Examples
     --------
-    >>> case = Scenario("the denied succeed as you say", {"A": 0.3}, 0.1, "FAIR")
+    >>> from equipoise.planning.scenarios import ScenarioKind
+    >>> case = Scenario(ScenarioKind.AS_GIVEN, {"A": 0.3}, 0.1, "FAIR")
     >>> cost = {"0.1": 50.0, "0.5": 110.0, "0.9": None}
-    >>> seen = Forecast(case, cost, {"A": 150.0}, 400.0, None, 40, {"FAIR": 0.8, "none": 0.2})
-    >>> seen.decides, seen.is_decidable
+    >>> verdicts = {"FAIR": 0.8, "none": 0.2}
+    >>> tried = Forecast(case, cost, {"A": 150.0}, 400.0, trial_runs=40, verdicts=verdicts)
+    >>> tried.decides, tried.is_decidable
     (0.8, True)
     """
 
@@ -111,7 +109,7 @@ class Forecast(JsonValue):
         """The share of the trial runs that ended with a verdict; None without trial runs."""
         if self.verdicts is None:
             return None
-        return sum(self.verdicts.get(v.value, 0.0) for v in DECIDED_VERDICTS)
+        return sum(self.verdicts.get(verdict.value, 0.0) for verdict in DECIDED_VERDICTS)
 
     @property
     def missing(self) -> str:
@@ -121,33 +119,34 @@ class Forecast(JsonValue):
         return f"cannot be decided with this past; {describe_rows_needed([self])}"
 
     def range_in_all(self, spent: float) -> tuple[float, ...]:
-        """Return what an audit that has spent so much comes to: low, expected, high.
+        """Return what an audit that has spent so much will cost in all: low, expected, high.
 
-        Never less than what is spent; nothing where this past cannot decide.
+        It is never less than what is spent. The tuple is empty where this past cannot decide.
         """
-        return tuple(
-            max(quantile or 0.0, spent) for quantile in self.cost.values() if self.is_decidable
-        )
+        if not self.is_decidable:
+            return ()
+        return tuple(max(cost or 0.0, spent) for cost in self.cost.values())
 
     def __str__(self) -> str:
-        outcome = self.missing
+        text = f"if {self.scenario.name}: "
         if self.is_decidable:
-            costs = [
-                f"{float(level):.0%} " + ("cannot be reached" if cost is None else f"{cost:,.4g}")
-                for level, cost in self.cost.items()
-            ]
-            outcome = f"{self.scenario.expect}; cost {', '.join(costs)}"
-            outcome += f"; about {self.people:,.0f} people must arrive"
-        decided_share = (
-            "" if self.decides is None else f"; {self.decides:.0%} of trial runs decided"
-        )
-        return f"if {self.scenario.name}: {outcome}{decided_share}"
+            costs = []
+            for quantile, cost in self.cost.items():
+                amount = "cannot be reached" if cost is None else f"{cost:,.4g}"
+                costs.append(f"{float(quantile):.0%} {amount}")
+            text += f"{self.scenario.expect}; cost {', '.join(costs)}"
+            text += f"; about {self.people:,.0f} people must arrive"
+        else:
+            text += self.missing
+        if self.decides is not None:
+            text += f"; {self.decides:.0%} of trial runs decided"
+        return text
 
 
 def forecast(
     history: Past, question: Question, costs: Costs, cases: Sequence[Scenario]
 ) -> tuple[Forecast, ...]:
-    """Return what adaptive audits of each case cost, with the past as it is.
+    """Return what adaptive audits of each case cost with these historical data.
 
     Examples
     --------
@@ -157,73 +156,84 @@ def forecast(
     >>> question = Question("equal_opportunity", gamma=0.1, epsilon=0.1)
     >>> short, unlimited = world.past(300), world.past()
     >>> cases = scenarios(world.cells, question)
-    >>> seen = forecast(unlimited, question, Costs(), cases)[0]
-    >>> seen.cost["0.1"] < seen.median < seen.cost["0.9"]
+    >>> first = forecast(unlimited, question, Costs(), cases)[0]
+    >>> first.cost["0.1"] < first.median < first.cost["0.9"]
     True
     >>> forecast(short, question, Costs(), cases)[0].is_decidable
     False
     """
-    maker = Forecaster(history, question, costs)
-    return tuple(maker.forecast_case(case) for case in cases)
+    forecaster = Forecaster(history, question, costs)
+    return tuple(forecaster.forecast_case(case) for case in cases)
 
 
 def describe_rows_needed(undecided: Sequence[Forecast]) -> str:
     """Say about how many past rows would decide cases, or why they are not decided."""
-    row_counts = [
-        case_forecast.rows for case_forecast in undecided if case_forecast.rows is not None
-    ]
-    if not row_counts and any(case_forecast.trial_runs for case_forecast in undecided):
-        return "most trial runs ended without a verdict, or were broken off"
-    if not row_counts:
+    rows_needed = [case.rows for case in undecided if case.rows is not None]
+    if not rows_needed:
+        if any(case.trial_runs for case in undecided):
+            return "most trial runs ended without a verdict, or were broken off"
         return "the outcomes of too many approved people are unknown"
-    smallest, largest = (
-        f"{float(f'{rows:.2g}'):,.0f}" for rows in (min(row_counts), max(row_counts))
-    )
-    rows_range = largest if max(row_counts) < 1.05 * min(row_counts) else f"{smallest} to {largest}"
-    return f"about {rows_range} past rows like these would do"
+    fewest = min(rows_needed)
+    most_rows = max(rows_needed)
+    rows_text = _round_count(most_rows)
+    if most_rows >= 1.05 * fewest:
+        rows_text = f"{_round_count(fewest)} to {rows_text}"
+    return f"about {rows_text} past rows like these would do"
+
+
+def _round_count(count: float) -> str:
+    """Return a count with two significant figures."""
+    return f"{float(f'{count:.2g}'):,.0f}"
 
 
 def arrivals_needed(cells: Cells, labels: Mapping[str, float]) -> float:
     """Return how many people have to arrive for so many labels of every group."""
-    denied_shares = {group: counts.denied / cells.total for group, counts in cells.items()}
-    return max(
-        (
-            label_count / denied_shares[group]
-            for group, label_count in labels.items()
-            if denied_shares[group]
-        ),
-        default=0.0,
-    )
+    arrivals = 0.0
+    for group, label_count in labels.items():
+        denied_share = cells[group].denied / cells.total
+        if denied_share > 0.0:
+            arrivals = max(arrivals, label_count / denied_share)
+    return arrivals
 
 
 class ForecastParts(NamedTuple):
-    """What the forecast of a case is made of."""
+    """What the forecast of a case is made of.
 
-    verdict: Verdict  # the one that takes less work
-    work: float  # what it costs if every label tells what it tells on average
-    other_work: float  # what the other verdict costs then
-    pilot_cost: float  # what the labels cost with which every audit begins
-    distance: (
-        float  # epsilons between gap and wrong answer, fewer where a finite past costs precision
-    )
-    labels: Array  # of each group, behind the work
+    Attributes
+    ----------
+    verdict
+        The verdict that takes less work.
+    work, other_work
+        What this and the other verdict cost if every label tells what it tells on average.
+    pilot_cost
+        What the labels cost with which every audit begins.
+    distance
+        Epsilons between the gap and the wrong answer; fewer where a finite past costs precision.
+    labels
+        The labels of each group behind ``work``.
+    """
+
+    verdict: Verdict
+    work: float
+    other_work: float
+    pilot_cost: float
+    distance: float
+    labels: Array
 
 
 def median_cost(parts: ForecastParts, constants: ForecastConstants = FITTED_CONSTANTS) -> float:
     """Return what half of the audits cost at most.
 
-    ``(scale work + pilot's share) far^near exp(-grey work/other)``, far being at most 1: luck ends
-    audits near the boundary sooner, and the other verdict those in the grey zone.
+    The product of three terms: a share of the work and of the pilot's cost; a power of the
+    distance, at most 1, because luck ends audits near the boundary sooner; and
+    ``exp(-grey_zone_rate work/other_work)``, because the other verdict ends those in the grey zone.
     """
-    base_cost = (
-        constants.work_scale[parts.verdict] * parts.work + constants.pilot_scale * parts.pilot_cost
-    )
+    scaled_work = constants.work_scale[parts.verdict] * parts.work
+    base_cost = scaled_work + constants.pilot_scale * parts.pilot_cost
     distance_factor = min(max(parts.distance, LEAST_DISTANCE), 1.0) ** constants.distance_power
-    grey_zone_factor = (
-        np.exp(-constants.grey_zone_rate * parts.work / parts.other_work)
-        if parts.other_work > 0.0
-        else 1.0
-    )
+    grey_zone_factor = 1.0
+    if parts.other_work > 0.0:
+        grey_zone_factor = np.exp(-constants.grey_zone_rate * parts.work / parts.other_work)
     return float(base_cost * distance_factor * grey_zone_factor)
 
 
@@ -231,97 +241,93 @@ class Forecaster:
     """Forecasts of many cases for one past, question and price list."""
 
     def __init__(self, history: Past, question: Question, costs: Costs) -> None:
-        self._cells, self._question = history.cells, question
+        self._cells = history.cells
+        self._question = question
         self._label_work = cache(lambda past: LabelWork(past, question, costs))
         self._work_now = self._label_work(Past(history.cells, history.exact))
-        # Of an unlimited past what is unknown stays unknown.
+        # Outcomes of approved people that are unknown stay unknown in an unlimited past.
         self._work_unlimited = self._label_work(Past(history.cells, exact=True))
 
     def forecast_case(self, case: Scenario) -> Forecast:
         """Return the forecast of a case."""
-        cells, parts = self._cells, self.split_case(case)
+        parts = self.split_case(case)
         if not np.isfinite(parts.work):
-            no_cost = dict.fromkeys((f"{quantile:g}" for quantile in COST_QUANTILES), None)
-            return Forecast(case, no_cost, dict.fromkeys(cells, 0.0), 0.0, self._rows_needed(case))
+            return Forecast(
+                scenario=case,
+                cost={f"{quantile:g}": None for quantile in COST_QUANTILES},
+                labels=dict.fromkeys(self._cells, 0.0),
+                people=0.0,
+                rows=self._rows_needed(case),
+            )
         median = median_cost(parts)
-        low, high = FITTED_CONSTANTS.spread[parts.verdict][parts.distance < 1.0]
-        factors = zip(COST_QUANTILES, (low, 1.0, high), strict=True)
-        labels_by_group = parts.labels * median / max(parts.work, 1e-9)
-        labels_by_group = np.maximum(labels_by_group, PILOT_LABELS * self._work_now.reachable)
-        labels = dict(zip(self._work_now.groups, labels_by_group.tolist(), strict=True))
+        is_near = parts.distance < 1.0
+        low_factor, high_factor = FITTED_CONSTANTS.spread[parts.verdict][is_near]
+        label_counts = parts.labels * median / max(parts.work, 1e-9)
+        label_counts = np.maximum(label_counts, PILOT_LABELS * self._work_now.reachable)
+        labels = dict(zip(self._work_now.groups, label_counts.tolist(), strict=True))
+        factors = zip(COST_QUANTILES, (low_factor, 1.0, high_factor), strict=True)
         return Forecast(
             scenario=case,
             cost={f"{quantile:g}": factor * median for quantile, factor in factors},
             labels=labels,
-            people=arrivals_needed(cells, labels),
+            people=arrivals_needed(self._cells, labels),
         )
 
     def split_case(self, case: Scenario) -> ForecastParts:
         """Return what the forecast of a case is made of."""
-        work_by_verdict = {
-            verdict: self._work_now.for_verdict(verdict, case.r) for verdict in DECIDED_VERDICTS
-        }
-        verdict, other_verdict = sorted(
-            work_by_verdict, key=lambda candidate: work_by_verdict[candidate].cost
-        )
-        verdict_work, question = work_by_verdict[verdict], self._question
-        is_fair = verdict is Verdict.FAIR
-        distance = question.threshold - case.gap if is_fair else case.gap - question.gamma
-        distance = max(distance / question.epsilon, 0.0)
-        if 0.0 < verdict_work.cost < np.inf:
-            distance *= (
-                min(
-                    self._work_unlimited.for_verdict(verdict, case.r).cost / verdict_work.cost,
-                    1.0,
-                )
-                ** 0.5
-            )
-        pilot_cost = self._work_now.pilot_cost(case.r)
+        fair_work = self._work_now.for_verdict(Verdict.FAIR, case.r)
+        unfair_work = self._work_now.for_verdict(Verdict.UNFAIR, case.r)
+        if fair_work.cost <= unfair_work.cost:
+            verdict, work, other_work = Verdict.FAIR, fair_work, unfair_work
+            distance = self._question.threshold - case.gap
+        else:
+            verdict, work, other_work = Verdict.UNFAIR, unfair_work, fair_work
+            distance = case.gap - self._question.gamma
+        distance = max(distance / self._question.epsilon, 0.0)
+        if 0.0 < work.cost < np.inf:
+            # Work grows with the inverse square of the distance that the past leaves.
+            work_unlimited = self._work_unlimited.for_verdict(verdict, case.r)
+            distance *= min(work_unlimited.cost / work.cost, 1.0) ** 0.5
         return ForecastParts(
-            verdict,
-            verdict_work.cost,
-            work_by_verdict[other_verdict].cost,
-            pilot_cost,
-            distance,
-            verdict_work.labels,
+            verdict=verdict,
+            work=work.cost,
+            other_work=other_work.cost,
+            pilot_cost=self._work_now.pilot_cost(case.r),
+            distance=distance,
+            labels=work.labels,
         )
 
     def _rows_needed(self, case: Scenario) -> float | None:
         """Return how many past rows like these would be enough; None if no number is."""
-        least_work = {
-            verdict: self._work_unlimited.for_verdict(verdict, case.r).cost
-            for verdict in DECIDED_VERDICTS
-        }
-        if not np.isfinite(min(least_work.values())):
+        least_work = {}
+        for verdict in DECIDED_VERDICTS:
+            least_work[verdict] = self._work_unlimited.for_verdict(verdict, case.r).cost
+        cheapest = min(least_work.values())
+        if not np.isfinite(cheapest):
             return None
-        acceptable_work = ACCEPTABLE_WORK_FACTOR * max(
-            min(least_work.values()), self._work_now.pilot_cost(case.r)
-        )
-        reachable_verdicts = [
-            verdict for verdict in DECIDED_VERDICTS if least_work[verdict] <= acceptable_work
-        ]
+        acceptable = ACCEPTABLE_WORK_FACTOR * max(cheapest, self._work_now.pilot_cost(case.r))
+        verdicts = [verdict for verdict in DECIDED_VERDICTS if least_work[verdict] <= acceptable]
 
         def is_enough(factor: float) -> bool:
-            more_rows = {
-                group: GroupCells(
-                    **{name: factor * count for name, count in counts.counts.items()},
-                    cohorts=tuple(
-                        (factor * good, factor * bad, factor * unknown)
-                        for good, bad, unknown in counts.cohorts
-                    ),
-                    random_accepts=counts.random_accepts,
-                )
-                for group, counts in self._cells.items()
-            }
-            work = self._label_work(Past(Cells(more_rows)))
-            return any(
-                work.for_verdict(verdict, case.r).cost <= acceptable_work
-                for verdict in reachable_verdicts
-            )
+            work = self._label_work(Past(_multiply_rows(self._cells, factor)))
+            return any(work.for_verdict(verdict, case.r).cost <= acceptable for verdict in verdicts)
 
         first_enough = bisect_left(PAST_FACTORS, True, key=is_enough)
-        return (
-            self._cells.total * PAST_FACTORS[first_enough]
-            if first_enough < len(PAST_FACTORS)
-            else None
+        if first_enough == len(PAST_FACTORS):
+            return None
+        return self._cells.total * PAST_FACTORS[first_enough]
+
+
+def _multiply_rows(cells: Cells, factor: float) -> Cells:
+    """Return the counts of a past of ``factor`` times the rows, with the same random accepts."""
+    multiplied = {}
+    for group, counts in cells.items():
+        cohorts = [
+            (factor * good, factor * bad, factor * unknown) for good, bad, unknown in counts.cohorts
+        ]
+        multiplied[group] = GroupCells(
+            **{name: factor * count for name, count in counts.counts.items()},
+            cohorts=tuple(cohorts),
+            random_accepts=counts.random_accepts,
         )
+    return Cells(multiplied)

@@ -24,7 +24,12 @@ from equipoise.history.history import as_past
 from equipoise.history.past import Past
 from equipoise.metrics import METRICS
 from equipoise.planning.forecasts import Forecast, describe_rows_needed, forecast
-from equipoise.planning.scenarios import ACCEPTED, denied_rates_by_ratio, pick_usual_case, scenarios
+from equipoise.planning.scenarios import (
+    ScenarioKind,
+    denied_rates_by_ratio,
+    pick_usual_case,
+    scenarios,
+)
 from equipoise.planning.trial_runs import run_trials
 from equipoise.question import Costs, Question, Verdict, as_question, require_question_and_costs
 from equipoise.worlds.world import CellWorld
@@ -113,47 +118,54 @@ class Plan(JsonValue, Displayable):
         for other in self.others:
             obstacle = "" if other.possible else f"; cannot run: {'; '.join(other.missing)}"
             lines.append(f"{other.audit}: {other.price}{obstacle}")
-        return "\n".join([*lines, *(f"note: {line}" for line in self.notes)])
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join(lines)
 
     def _rows(self) -> Sequence[Row]:
         """Return a row per case, or per audit where the past decides."""
-        if not self.cases:
-            return [
-                {"audit": other.audit, "cost": other.price.cost, "labels": other.price.labels,
-                 "can_run": other.possible}
-                for other in self.others
-            ]  # fmt: skip
-        return [
-            {
-                "case": case.scenario.name,
-                "expect": case.scenario.expect,
-                **{f"cost_{float(quantile):.0%}": cost for quantile, cost in case.cost.items()},
-                "decides": case.decides,
-                "labels": sum(case.labels.values()),
-                "people": case.people,
-                "rows": case.rows,
-            }
-            for case in self.cases
-        ]
+        if self.cases:
+            return [_case_row(case) for case in self.cases]
+        return [_audit_row(other) for other in self.others]
 
     def _draw(self, ax: Axes) -> None:
         from equipoise.display import draw_ranges, wrap_caption
 
-        reached_costs = [cost for case in self.cases for cost in case.cost.values() if cost]
-        unreachable_cost = 3.0 * max(
-            reached_costs, default=1.0
+        reached: list[float] = []
+        for case in self.cases:
+            reached += [cost for cost in case.cost.values() if cost]
+        unreachable = 3.0 * max(
+            reached, default=1.0
         )  # where a cost that cannot be reached is drawn
         rows = []
         for case in self.cases:
-            low, middle, high = (
-                unreachable_cost if cost is None else max(cost, 0.5) for cost in case.cost.values()
-            )
+            costs = [unreachable if cost is None else max(cost, 0.5) for cost in case.cost.values()]
+            low, middle, high = costs
             rows.append((f"{case.scenario.name}\n{case.scenario.expect}", low, middle, high))
         draw_ranges(ax, rows)
         if rows:
             ax.set_xscale("log")
         ax.set_xlabel("cost: bar, eight audits in ten; dot, half cost less")
         ax.set_title(wrap_caption(self.advice), loc="left")
+
+
+def _case_row(case: Forecast) -> Row:
+    row: dict[str, object] = {"case": case.scenario.name, "expect": case.scenario.expect}
+    for quantile, cost in case.cost.items():
+        row[f"cost_{float(quantile):.0%}"] = cost
+    row["decides"] = case.decides
+    row["labels"] = sum(case.labels.values())
+    row["people"] = case.people
+    row["rows"] = case.rows
+    return row
+
+
+def _audit_row(other: OtherAudit) -> Row:
+    return {
+        "audit": other.audit,
+        "cost": other.price.cost,
+        "labels": other.price.labels,
+        "can_run": other.possible,
+    }
 
 
 def plan(
@@ -170,7 +182,7 @@ def plan(
     """Say what an audit would cost on this history, and which one to run.
 
     The cost of the adaptive audit is forecast at once (:mod:`equipoise.planning.forecasts`), in a
-    few named cases of what the denied might have done, with the past data as they are.
+    few named cases of what the denied might have done, with the given historical data.
 
     Parameters
     ----------
@@ -203,46 +215,63 @@ def plan(
     >>> plan(world.past(), Question("demographic_parity"), Costs()).advice
     'nothing to pay: the past data decide (UNFAIR)'
     """
-    history, question = as_past(history, reading), as_question(question)
+    past = as_past(history, reading)
+    question = as_question(question)
     costs = Costs() if costs is None else costs
     require_question_and_costs(question, costs)
     require_n_jobs(n_jobs)
     require_whole("trial_runs", trial_runs, least=0)
-    free = check(history, question)
+    free = check(past, question)
     cases: tuple[Forecast, ...] = ()
-    usual_rates = denied_rates_by_ratio(history.cells)
+    usual_rates: Mapping[str, float] = denied_rates_by_ratio(past.cells)
     if free.verdict is Verdict.INCONCLUSIVE and not METRICS[question.metric].is_free:
-        scenarios_of_plan = scenarios(history.cells, question, denied_rate)
-        cases, usual_rates = (
-            forecast(history, question, costs, scenarios_of_plan),
-            dict(pick_usual_case(scenarios_of_plan).r),
-        )
+        plan_scenarios = scenarios(past.cells, question, denied_rate)
+        usual_rates = pick_usual_case(plan_scenarios).r
+        cases = forecast(past, question, costs, plan_scenarios)
         if trial_runs:
-            audit = AdaptiveAudit(Past(history.cells, history.exact), question, costs)
+            audit = AdaptiveAudit(Past(past.cells, past.exact), question, costs)
             cases = run_trials(audit, cases, trial_runs, n_jobs, progress)
-    notes = {
-        f"the outcomes of {history.cells.unknown:,g} approved people are not known: RS-Audit and "
-        "Baseline need them all, and are left out": history.cells.unknown > 0.0,
-        "gamma = 0 calls fair only what is exactly equal; a small tolerance is usually meant, and "
-        "cheaper to decide": question.gamma == 0.0,
-    }
-    shown_cases = [case for case in cases if case.scenario.name == ACCEPTED and case.is_decidable]
-    recommended, advice = _advise(free, shown_cases or cases)
+    recommended, advice = _advise(free, _cases_for_advice(cases))
+    others: tuple[OtherAudit, ...] = ()
+    if not past.cells.unknown:
+        others = _price_other_audits(past, question, costs, usual_rates)
     return Plan(
         question=question,
         costs=costs,
         free=free,
         cases=cases,
-        others=()
-        if history.cells.unknown
-        else _price_other_audits(history, question, costs, usual_rates),
+        others=others,
         recommended=recommended,
         advice=advice,
-        notes=tuple(note for note, holds in notes.items() if holds),
+        notes=_notes(past, question),
     )
 
 
+def _notes(past: Past, question: Question) -> tuple[str, ...]:
+    notes = []
+    if past.cells.unknown > 0.0:
+        notes.append(
+            f"the outcomes of {past.cells.unknown:,g} approved people are not known: RS-Audit and "
+            "Baseline need them all, and are left out"
+        )
+    if question.gamma == 0.0:
+        notes.append(
+            "gamma = 0 calls fair only what is exactly equal; a small tolerance is usually meant, "
+            "and cheaper to decide"
+        )
+    return tuple(notes)
+
+
+def _cases_for_advice(cases: Sequence[Forecast]) -> Sequence[Forecast]:
+    """Return the case that random accepts support, if it can be decided; else all cases."""
+    for case in cases:
+        if case.scenario.kind is ScenarioKind.RANDOM_ACCEPTS and case.is_decidable:
+            return [case]
+    return cases
+
+
 def _advise(free: Check, cases: Sequence[Forecast]) -> tuple[str | None, str]:
+    """Return what is recommended, "check", "adaptive" or None, and the advice in a sentence."""
     if free.verdict is not Verdict.INCONCLUSIVE:
         return "check", f"nothing to pay: the past data decide ({free.verdict})"
     if not cases:
@@ -250,24 +279,25 @@ def _advise(free: Check, cases: Sequence[Forecast]) -> tuple[str | None, str]:
     medians = [case.median for case in cases if case.median is not None]
     undecided = [case for case in cases if not case.is_decidable]
     if not medians:
-        return (
-            None,
-            f"no number of labels decides with this past; {describe_rows_needed(undecided)}",
-        )
-    which_case, in_that_case = "in the cheapest case below", "in the most expensive"
+        rows_needed = describe_rows_needed(undecided)
+        return None, f"no number of labels decides with this past; {rows_needed}"
+    cheapest_case = "in the cheapest case below"
+    dearest_case = "in the most expensive"
     if len(cases) == 1:
-        which_case, in_that_case = f"if {cases[0].scenario.name}", "then"
-    advice = f"run the adaptive audit; it costs about {min(medians):,.4g} {which_case}"
-    largest_cost = max(math.inf if case.cost["0.9"] is None else case.cost["0.9"] for case in cases)
+        cheapest_case = f"if {cases[0].scenario.name}"
+        dearest_case = "then"
+    advice = f"run the adaptive audit; it costs about {min(medians):,.4g} {cheapest_case}"
     if undecided:
         advice += (
             f"; {len(undecided)} of {len(cases)} cases cannot be decided with this past: "
             f"{describe_rows_needed(undecided)}"
         )
-    elif largest_cost == math.inf:
-        advice += f"; {in_that_case} more than one audit in ten ends without a verdict"
+        return AdaptiveAudit.name, advice
+    largest_cost = max(math.inf if case.cost["0.9"] is None else case.cost["0.9"] for case in cases)
+    if largest_cost == math.inf:
+        advice += f"; {dearest_case} more than one audit in ten ends without a verdict"
     else:
-        advice += f", and at most {largest_cost:,.4g} nine times in ten {in_that_case}"
+        advice += f", and at most {largest_cost:,.4g} nine times in ten {dearest_case}"
     return AdaptiveAudit.name, advice
 
 
@@ -281,7 +311,9 @@ def price_paper_audits(
     left_out = question.resolve(cells).left_out  # their theorems are about all groups
     if left_out or METRICS[question.metric].is_free or not can_answer(question):
         return {}
-    names = ["rs", "baseline", *(["exp"] if can_answer(question, by_features=True) else [])]
+    names = ["rs", "baseline"]
+    if can_answer(question, by_features=True):
+        names.append("exp")
     world = CellWorld(cells.like_known, r)
     return {name: expectation(name, world, question, costs) for name in names}
 
@@ -289,14 +321,15 @@ def price_paper_audits(
 def _price_other_audits(
     history: Past, question: Question, costs: Costs, r: Mapping[str, float]
 ) -> tuple[OtherAudit, ...]:
-    groups, audits = history.cells.groups, []
+    """Return the paper's audits: those that can run first, the cheapest first among them."""
+    groups = history.cells.groups
+    audits = []
     for name, price in price_paper_audits(history.cells, question, costs, r).items():
         missing: tuple[str, ...] = ()
         if name != "exp":
             goals = [(y, group) for y in outcomes_to_estimate(question) for group in groups]
-            missing = describe_missing_rows(
-                history, goals, paper_tau(question, len(groups)), name == "rs"
-            )
+            tau = paper_tau(question, len(groups))
+            missing = describe_missing_rows(history, goals, tau, name == "rs")
         elif history.model is None:
             missing = ("features of past people: give the history a model (mixture.PastFeatures)",)
         audits.append(OtherAudit(name, price, missing))

@@ -9,11 +9,12 @@ verdict ever rests on a trial run.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,21 +26,31 @@ from equipoise.planning.scenarios import Scenario, pick_usual_case, scenarios
 from equipoise.question import Costs, Question
 from equipoise.simulation.drive import DeniedPeople, run_in_blocks
 
-if TYPE_CHECKING:
-    pass
-
-MAX_TRIAL_LABELS = 20_000  # labels after which a trial run is broken off
-FIRST_RUNS = (
-    4  # first runs of a case; if none of them ends with a verdict the case is not tried further
-)
+MAX_TRIAL_LABELS = 20_000  # after which a trial run is broken off
+FIRST_RUNS = 4  # of a case; if none of them ends with a verdict the case is not tried further
 
 
 class Trial(NamedTuple):
-    """One trial run."""
+    """One trial run.
 
-    verdict: str  # "none" if it was broken off
-    cost: float  # infinite if it did not end with FAIR or UNFAIR
-    labels: list[int]  # of each group
+    Attributes
+    ----------
+    verdict
+        Its verdict; "none" if it was broken off.
+    cost
+        What it cost; infinite if it did not end with FAIR or UNFAIR.
+    labels
+        The labels of each group.
+    """
+
+    verdict: str
+    cost: float
+    labels: list[int]
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the run ended with FAIR or UNFAIR."""
+        return self.cost < math.inf
 
 
 def run_trials(
@@ -62,8 +73,8 @@ def run_trials(
     >>> question = Question("equal_opportunity", gamma=0.2, epsilon=0.3)
     >>> audit = AdaptiveAudit(world.past(), question, Costs())
     >>> first = forecast(world.past(), question, Costs(), scenarios(audit.cells, question)[:1])
-    >>> (seen,) = run_trials(audit, first, 4)
-    >>> seen.trial_runs, seen.decides
+    >>> (tried,) = run_trials(audit, first, 4)
+    >>> tried.trial_runs, tried.decides
     (4, 1.0)
     """
     from joblib import Parallel, delayed
@@ -73,22 +84,22 @@ def run_trials(
     seeds = np.random.SeedSequence(0).spawn(trial_runs)
     trials_by_case: list[list[Trial]] = [[] for _ in cases]
     for seed_block in (seeds[:FIRST_RUNS], seeds[FIRST_RUNS:]):
-        open_cases = [
-            index
-            for index, case_trials in enumerate(trials_by_case)
-            if not case_trials or min(trial.cost for trial in case_trials) < math.inf
-        ]
-        runs = [(index, np.random.default_rng(seed)) for index in open_cases for seed in seed_block]
-        tasks = (delayed(run_trial)(audit, cases[index].scenario, rng) for index, rng in runs)
+        tried_cases = []  # the index of the case of every task
+        tasks = []
+        for index, trials in enumerate(trials_by_case):
+            if trials and not any(trial.is_decided for trial in trials):
+                continue
+            for seed in seed_block:
+                tried_cases.append(index)
+                rng = np.random.default_rng(seed)
+                tasks.append(delayed(run_trial)(audit, cases[index].scenario, rng))
         finished = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
-        for (index, _), trial in zip(runs, finished, strict=True):
+        for index, trial in zip(tried_cases, finished, strict=True):
             trials_by_case[index].append(trial)
             progress(sum(map(len, trials_by_case)) / (len(cases) * trial_runs))
     progress(1.0)
-    return tuple(
-        _summarize_trials(audit, case, trials)
-        for case, trials in zip(cases, trials_by_case, strict=True)
-    )
+    pairs = zip(cases, trials_by_case, strict=True)
+    return tuple(_summarize_trials(audit, case, trials) for case, trials in pairs)
 
 
 def estimate_trial_time(
@@ -131,29 +142,32 @@ def run_trial(
 def _summarize_trials(
     audit: AdaptiveAudit, forecast: Forecast, trials: Sequence[Trial]
 ) -> Forecast:
-    verdicts, costs, label_counts = zip(*trials, strict=True)
-    labels = dict(zip(audit.cells, np.median(label_counts, axis=0).tolist(), strict=True))
-    quantiles = {
-        level: sorted(costs)[_quantile_place(level, len(costs))] for level in COST_QUANTILES
-    }
+    """Return the forecast of a case with the figures of its trial runs."""
+    costs = sorted(trial.cost for trial in trials)
+    cost_by_quantile: dict[str, float | None] = {}
+    for quantile in COST_QUANTILES:
+        cost = costs[_quantile_place(quantile, len(costs))]
+        cost_by_quantile[f"{quantile:g}"] = None if cost == math.inf else cost
+    median_labels = np.median([trial.labels for trial in trials], axis=0)
+    labels = dict(zip(audit.cells, median_labels.tolist(), strict=True))
+    verdicts = Counter(sorted(trial.verdict for trial in trials))
     return replace(
         forecast,
-        cost={
-            f"{quantile:g}": None if cost == math.inf else cost
-            for quantile, cost in quantiles.items()
-        },
+        cost=cost_by_quantile,
         labels=labels,
         people=arrivals_needed(audit.cells, labels),
         trial_runs=len(trials),
-        verdicts={name: verdicts.count(name) / len(verdicts) for name in sorted(set(verdicts))},
+        verdicts={verdict: count / len(trials) for verdict, count in verdicts.items()},
     )
 
 
-def _quantile_place(level: float, count: int) -> int:
-    """Return which of n ordered values stands for a quantile of the next one.
+def _quantile_place(quantile: float, count: int) -> int:
+    """Return the index, among ``count`` ordered values, of a quantile of the next value.
 
-    Among n + 1 audits every place is equally likely for the next. Rounded outwards, the 10% and the
-    90% quantile hold it with probability 0.8 at least, as far as n values reach.
+    Every place among the others is equally likely for the next value. Places are rounded outwards,
+    so the 10% and the 90% quantile hold it with probability at least 0.8, as far as the values
+    reach.
     """
-    place = level * (count + 1)
-    return min(max(math.floor(place) if level < 0.5 else math.ceil(place), 1), count) - 1
+    place = quantile * (count + 1)
+    rounded = math.floor(place) if quantile < 0.5 else math.ceil(place)
+    return min(max(rounded, 1), count) - 1

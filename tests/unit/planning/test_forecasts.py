@@ -10,7 +10,7 @@ import pytest
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.cells import Cells, GroupCells
 from equipoise.history import History
-from equipoise.planning import Forecast, Scenario, forecast, plan
+from equipoise.planning import Forecast, Scenario, ScenarioKind, forecast, plan
 from equipoise.planning.scenarios import scenarios
 from equipoise.planning.trial_runs import _quantile_place, run_trials
 from equipoise.question import Costs, Question
@@ -141,7 +141,7 @@ def test_many_groups_are_forecast_as_well() -> None:
         for i in range(9)
     }
     history, question = History.from_cells(Cells(cells)), Question("equal_opportunity", 0.2, 0.3)
-    case = Scenario("as you say", dict.fromkeys(cells, 0.3), 0.1, "FAIR")
+    case = Scenario(ScenarioKind.AS_GIVEN, dict.fromkeys(cells, 0.3), 0.1, "FAIR")
     (seen,) = forecast(history, question, COSTS, [case])
     assert seen.is_decidable
     assert set(seen.labels) == set(cells)

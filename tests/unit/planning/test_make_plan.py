@@ -15,7 +15,7 @@ from equipoise.cli.plan import told
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.free_check import check
 from equipoise.history import History
-from equipoise.planning import Forecast, Plan, Scenario, plan
+from equipoise.planning import Forecast, Plan, Scenario, ScenarioKind, plan
 from equipoise.planning.make_plan import _advise
 from equipoise.planning.scenarios import denied_rates_by_ratio, scenarios
 from equipoise.question import Costs, Question, Verdict
@@ -140,9 +140,9 @@ def test_gamma_zero_is_remarked_on() -> None:
     assert plan(WORLD.past(), QUESTION, COSTS).notes == ()
 
 
-def case_of(name: str, *costs: float | None, rows: float | None = None) -> Forecast:
+def case_of(kind: ScenarioKind, *costs: float | None, rows: float | None = None) -> Forecast:
     known = dict(zip(("0.1", "0.5", "0.9"), costs, strict=True))
-    case = Scenario(name, {"A": 0.1}, 0.2, "FAIR or UNFAIR")
+    case = Scenario(kind, {"A": 0.1}, 0.2, "FAIR or UNFAIR")
     return Forecast(
         case, known, {"A": 123_456.0}, 9_876_543.0, rows, 40, {"FAIR": 0.6, "none": 0.4}
     )
@@ -159,8 +159,8 @@ def case_of(name: str, *costs: float | None, rows: float | None = None) -> Forec
 def test_advice_is_a_sentence_also_where_no_end_was_seen(
     costs: tuple[float | None, ...], ends: str
 ) -> None:
-    cheap = case_of("the denied succeed 10% as often as the approved", 50.0, 110.0, 300.0)
-    other = case_of("the gap is just above the grey zone", *costs, rows=31_234.0)
+    cheap = case_of(ScenarioKind.AS_GIVEN, 50.0, 110.0, 300.0)
+    other = case_of(ScenarioKind.ABOVE_GREY_ZONE, *costs, rows=31_234.0)
     free = check(WORLD.past(), COARSE)
     recommended, advice = _advise(free, (cheap, other))
     words = "run the adaptive audit; it costs about 110 in the cheapest case below"
