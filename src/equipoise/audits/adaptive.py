@@ -18,6 +18,11 @@ from typing import ClassVar
 import numpy as np
 
 from equipoise._arrays import Array, Flags, Ints
+from equipoise.audits.adaptive_finding import (
+    denied_success_intervals,
+    describe_missing,
+    make_finding,
+)
 from equipoise.audits.base import Audit, CorrectionCounts, RandomAcceptCounts, Step
 from equipoise.audits.design import AuditDesign
 from equipoise.audits.replay import Replayer
@@ -437,7 +442,7 @@ class AdaptiveAudit(Audit):
         self._conclude_if_told_to()
 
     def _conclude_if_undecidable(self, evidence: Evidence) -> None:
-        intervals = self._design.denied_success_intervals(evidence).values()
+        intervals = denied_success_intervals(self._design, evidence).values()
         low = np.array([interval.lower for interval in intervals])
         high = np.array([interval.upper for interval in intervals])
         if evidence.undecidable(low, high):
@@ -487,7 +492,7 @@ class AdaptiveAudit(Audit):
     # -- the finding ----------------------------------------------------------------------------
 
     def _conclude(self, why: str) -> Finding:
-        missing = self._design.describe_missing(self._require_evidence(), len(self._open_tickets))
+        missing = describe_missing(self._design, self._require_evidence(), len(self._open_tickets))
         return self._make_finding(Verdict.INCONCLUSIVE, why, missing)
 
     def _report_verdict(self, verdict: Verdict) -> Finding:
@@ -502,7 +507,7 @@ class AdaptiveAudit(Audit):
     def _make_finding(
         self, verdict: Verdict, reason: str, missing: tuple[str, ...] = ()
     ) -> Finding:
-        finding = self._design.make_finding(self.evidence, verdict, reason, missing)
+        finding = make_finding(self._design, self.evidence, verdict, reason, missing)
         return replace(finding, cost=self.cost, labels=self.labels, score_only=self.features)
 
 

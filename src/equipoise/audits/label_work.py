@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from equipoise.history.past import Past
 from equipoise.question import Costs, Question, Verdict
 
 SLOWEST_CELLS = 300  # cells of a cover that count for its work, those with the least information
-SLOWEST_CELLS_PER_PAIR = 12  # … and so many of every pair of groups
+SLOWEST_CELLS_PER_PAIR = 12  # cells of every pair of groups that count as well
 
 
 @dataclass(frozen=True)
@@ -50,63 +49,90 @@ class LabelWork:
 
     def __init__(self, past: Past, question: Question, costs: Costs) -> None:
         design = AuditDesign(past, question)
-        self.groups, self.reachable = design.groups, design.reachable
-        self._start, self._prices = (
-            design.label_counts(design.random_accept_counts),
-            design.prices(costs),
-        )
-        wrong = design.wrong_answers()
-        fair, unfair = (unfair_covers, wrong.level_fair), (fair_covers, wrong.level_unfair)
-        self._to_refute = {Verdict.FAIR: fair, Verdict.UNFAIR: unfair}
-        self._covers = cache(lambda make: make(wrong))
+        self.groups = design.groups
+        self.reachable = design.reachable
+        self._past_labels = design.label_counts(design.random_accept_counts)
+        self._prices = design.prices(costs)
+        self._wrong = design.wrong_answers()
+        self._covers: dict[Verdict, list[NullCells]] = {}  # computed when they are needed
 
     def pilot_cost(self, r: Mapping[str, float]) -> float:
         """Return what the first labels of each group cost, with which every audit begins."""
-        return PILOT_LABELS * float(mean_costs(self._prices, self._rates(r))[self.reachable].sum())
+        label_costs = mean_costs(self._prices, self._rates(r))
+        return PILOT_LABELS * float(label_costs[self.reachable].sum())
 
     def for_verdict(self, verdict: Verdict, r: Mapping[str, float]) -> Work:
-        """Return what a verdict takes, FAIR or UNFAIR."""
-        make, level = self._to_refute[verdict]
-        covers = self._covers(make)
+        """Return what a verdict takes, FAIR or UNFAIR: all that would make it wrong is refuted."""
+        if verdict not in self._covers:
+            covers_of = unfair_covers if verdict is Verdict.FAIR else fair_covers
+            self._covers[verdict] = list(covers_of(self._wrong))
+        covers = self._covers[verdict]
+        is_fair = verdict is Verdict.FAIR
+        level = self._wrong.level_fair if is_fair else self._wrong.level_unfair
         bar = float(np.log(len(covers) / level))
-        every = [self._refute(cover, self._rates(r), bar) for cover in covers]
-        return min(every, key=lambda one: one.cost)
+        works = [self._refute(cover, self._rates(r), bar) for cover in covers]
+        return min(works, key=lambda work: work.cost)
 
     def _rates(self, r: Mapping[str, float]) -> Array:
         """Return every group's r, inside (0, 1)."""
         return np.clip([r[group] for group in self.groups], 1e-6, 1.0 - 1e-6)
 
     def _refute(self, cover: NullCells, r: Array, bar: float) -> Work:
-        prices, nothing = mean_costs(self._prices, r), np.zeros(len(r))
+        """Return the work that brings the log evidence against every cell to the bar."""
+        nothing = np.zeros(len(r))
+        prices = mean_costs(self._prices, r)
         info = information(cover.low, cover.high, r, nothing > 0.0) * self.reachable
         cells = _slowest(cover, info @ (1.0 / prices))
         if not len(cells):
             return Work(0.0, nothing)
-        start = cover.log_wealth(self._start, cells)
-        missing = bar - np.log(np.maximum(null_cells.evidence(start), 1e-300))
+        log_wealth = cover.log_wealth(self._past_labels, cells)
+        missing = bar - np.log(np.maximum(null_cells.evidence(log_wealth), 1e-300))
         if missing.max() <= 0.0:
             return Work(0.0, nothing)
         budget, _ = refute_all(info[cells], np.maximum(missing, 0.0), prices)
-        shares, even = budget / prices * self.reachable, EVEN_SHARE * self.reachable
-        shares = (1.0 - EVEN_SHARE) * shares / shares.sum() + even / self.reachable.sum()
-        label = np.stack([shares * (1.0 - r), shares * r, nothing], axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):  # some bets have no stake
-            growth = cover.log_wealth(label, cells) - cover.log_stake[cells]
-            needed = np.where(growth > 1e-12, np.maximum(bar - start, 0.0) / growth, np.inf)
-        number = float(np.where(missing > 0.0, needed.min(axis=1), 0.0).max())
-        if not np.isfinite(number):
+        shares = self._label_shares(budget / prices)
+        needed = _labels_needed(cover, cells, r, shares, bar - log_wealth)
+        n_labels = float(np.where(missing > 0.0, needed, 0.0).max())
+        if not np.isfinite(n_labels):
             return Work(np.inf, nothing)
-        return Work(number * float(shares @ prices), number * shares)
+        return Work(n_labels * float(shares @ prices), n_labels * shares)
+
+    def _label_shares(self, allocated: Array) -> Array:
+        """Return each group's share of the labels; like an audit, give some to every group."""
+        shares = allocated * self.reachable
+        even = EVEN_SHARE * self.reachable
+        return np.asarray((1.0 - EVEN_SHARE) * shares / shares.sum() + even / self.reachable.sum())
+
+
+def _labels_needed(
+    cover: NullCells, cells: Ints, r: Array, shares: Array, log_missing: Array
+) -> Array:
+    """Return the labels after which some bet against each cell has grown enough.
+
+    ``log_missing``, of shape (cells, bets), is how far the log of each bet is below the bar.
+    """
+    # What one label brings on average: outcomes 0, 1 and unknown of each group.
+    mean_label = np.stack([shares * (1.0 - r), shares * r, np.zeros(len(r))], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # some bets have no stake
+        growth = cover.log_wealth(mean_label, cells) - cover.log_stake[cells]
+        needed = np.where(growth > 1e-12, np.maximum(log_missing, 0.0) / growth, np.inf)
+    return np.asarray(needed.min(axis=1))
 
 
 def _slowest(cover: NullCells, gain: Array) -> Ints:
-    """Return the cells about which labels tell least, some of every pair of groups."""
+    """Return the cells about which labels tell least, some of every pair of groups.
+
+    ``gain`` is what labels for one unit of money tell about each cell.
+    """
     order = np.argsort(gain, kind="stable")
-    a, b = cover.groups
-    if a.shape[1] > 1:  # boxes of all groups
+    first, second = cover.groups
+    if first.shape[1] > 1:  # boxes of all groups
         return order[:SLOWEST_CELLS]
-    pair = (a * cover.low.shape[1] + b)[order, 0]
+    pair = (first * cover.low.shape[1] + second)[order, 0]
+    # The rank of each cell among those of its pair: its place in the pair's run of a sorted list.
     by_pair = np.argsort(pair, kind="stable")
-    place = np.empty_like(order)
-    place[by_pair] = np.arange(len(pair)) - np.searchsorted(pair[by_pair], pair[by_pair])
-    return order[(place < SLOWEST_CELLS_PER_PAIR) | (np.arange(len(order)) < SLOWEST_CELLS)]
+    run_starts = np.searchsorted(pair[by_pair], pair[by_pair])
+    rank_in_pair = np.empty_like(order)
+    rank_in_pair[by_pair] = np.arange(len(pair)) - run_starts
+    is_slow_of_all = np.arange(len(order)) < SLOWEST_CELLS
+    return order[(rank_in_pair < SLOWEST_CELLS_PER_PAIR) | is_slow_of_all]

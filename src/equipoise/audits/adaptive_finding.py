@@ -1,0 +1,163 @@
+"""What labels add to the design of an adaptive audit: intervals, the finding, what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from equipoise.audits.design import AuditDesign
+from equipoise.evidence.evidence import Evidence
+from equipoise.finding import Finding, GroupShares, Interval, gap_interval, separation
+from equipoise.free_check import (
+    gap_bounds,
+    group_shares,
+    list_assumptions,
+    name_short_strata,
+    rate_intervals,
+)
+from equipoise.question import Verdict
+from equipoise.rates import RATES
+
+ASSUMES_STREAM = "denied people of a group arrive like any others of it, whatever their outcome"
+MIN_LABELS_FOR_FORECAST = 10  # of every group, before the labels still needed are forecast
+GAP_TOLERANCE = 1e-4  # to which the bounds of the gap are computed
+Boxes = dict[str, tuple[float, float]]
+"""Where each group's r lies: lower and upper end."""
+
+
+def denied_success_intervals(design: AuditDesign, evidence: Evidence | None) -> dict[str, Interval]:
+    """Return where each group's r lies: anywhere in [0, 1] where there is no evidence."""
+    if evidence is None:
+        return dict.fromkeys(design.groups, Interval(0.0, 1.0))
+    intervals = evidence.intervals(design.budget.label_interval)
+    return dict(zip(design.groups, intervals, strict=True))
+
+
+def make_finding(
+    design: AuditDesign,
+    evidence: Evidence | None,
+    verdict: Verdict,
+    reason: str,
+    missing: tuple[str, ...],
+) -> Finding:
+    """Return the finding, without what it cost.
+
+    Parameters
+    ----------
+    evidence
+        What labels tell by now; None if none were needed.
+    verdict
+        What is refuted decides: the bounds of the gap never contradict it.
+    missing
+        What would bring a verdict, one line each.
+    """
+    question = design.question
+    r = denied_success_intervals(design, evidence)
+    boxes = {group: (interval.lower, interval.upper) for group, interval in r.items()}
+    gap = _gap_bounds(design, boxes, verdict)
+    shares = group_shares(design.history, design.budget.past_table, r)
+    rates = _rates_with_estimates(design, boxes, shares)
+    estimate = gap_interval(rates, question.comparison).estimate
+    is_unfair = verdict is Verdict.UNFAIR
+    return Finding(
+        question=question,
+        verdict=verdict,
+        lower=gap.lower,
+        upper=gap.upper,
+        reason=reason,
+        estimate=gap.with_estimate(estimate).estimate,
+        rates=rates,
+        decided_by=separation(rates, question.comparison) if is_unfair else None,
+        missing=missing,
+        assumptions=(*list_assumptions(design.history, question), ASSUMES_STREAM),
+        shares=shares,
+    )
+
+
+def _gap_bounds(design: AuditDesign, boxes: Boxes, verdict: Verdict) -> Interval:
+    """Return bounds of the gap by the intervals of r, and by the verdict where that says more."""
+    question = design.question
+    lower, upper = gap_bounds(
+        design.bands, boxes, compare=question.comparison, tolerance=GAP_TOLERANCE
+    )
+    if verdict is Verdict.FAIR:
+        upper = min(upper, question.threshold)
+    elif verdict is Verdict.UNFAIR:
+        lower = max(lower, question.gamma)
+    # Two statements that hold with high probability may miss each other, if one of them errs.
+    return Interval(min(lower, upper), max(lower, upper))
+
+
+def _rates_with_estimates(
+    design: AuditDesign, boxes: Boxes, shares: Mapping[str, GroupShares]
+) -> dict[str, dict[str, Interval]]:
+    """Return rate -> group -> interval, with the estimate that the groups' shares give."""
+    rates: dict[str, dict[str, Interval]] = {}
+    for rate, by_group in rate_intervals(design.bands, boxes).items():
+        rates[rate] = {}
+        for group, interval in by_group.items():
+            estimate = shares[group].rate(RATES[rate]).estimate
+            rates[rate][group] = interval.with_estimate(estimate)
+    return rates
+
+
+# -- what is missing ---------------------------------------------------------------------------
+
+
+def describe_missing(design: AuditDesign, evidence: Evidence, n_pending: int) -> tuple[str, ...]:
+    """Return what would bring a verdict, one line each; ``n_pending`` outcomes are pending."""
+    r = {}
+    for group, interval in denied_success_intervals(design, evidence).items():
+        r[group] = 0.5 if interval.estimate is None else interval.estimate
+    lines = [
+        _describe_missing_evidence(design, evidence),
+        *name_short_strata(design.history, design.question, design.budget, r),
+    ]
+    if n_pending:
+        lines.append(
+            f"{n_pending:,} outcomes that are still pending; ranges hold however they turn out"
+        )
+    return tuple(lines)
+
+
+def _describe_missing_evidence(design: AuditDesign, evidence: Evidence) -> str:
+    """Return the one thing that stands most in the way of a verdict."""
+    n_unknown = design.history.cells.unknown
+    labels_to_go = evidence.labels_to_go()
+    if (evidence.told[design.reachable] < MIN_LABELS_FOR_FORECAST).any():
+        return (
+            f"more labels; after {MIN_LABELS_FOR_FORECAST} of every group it can be said about "
+            "how many, and plan forecasts what such audits need"
+        )
+    if np.isfinite(labels_to_go).all():
+        counts = zip(design.groups, labels_to_go, strict=True)
+        named = [f"about {int(np.ceil(n)):,} of {group}" for group, n in counts if n >= 0.5]
+        return f"more labels, at the present estimates: {', '.join(named)}"
+    if n_unknown:
+        return (
+            f"outcomes of {n_unknown:,g} approved people that are not known: at the present "
+            "estimates no number of labels decides without them; or a larger epsilon"
+        )
+    if not design.history.exact:
+        return (
+            "more past rows: at the present estimates no number of labels decides with these; "
+            f"try about {_past_rows_needed(design):,.0f} in all, or a larger epsilon"
+        )
+    return "a larger epsilon: at the present estimates both answers stay possible"
+
+
+def _past_rows_needed(design: AuditDesign) -> float:
+    """Return about how many past rows make every band narrower than a quarter of epsilon.
+
+    Widths shrink with the root of the number of rows. They are compared where r is 1/2.
+    """
+    scale = design.question.gap_scale
+    middle = dict.fromkeys(design.groups, (0.5, 0.5))
+    widths = [
+        scale.gap(interval.lower, interval.upper)
+        for by_group in rate_intervals(design.bands, middle).values()
+        for interval in by_group.values()
+    ]
+    factor = max(float(max(widths)) / (design.question.epsilon / 4.0), 2.0)
+    return design.history.cells.total * factor**2
