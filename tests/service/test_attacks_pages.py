@@ -16,17 +16,22 @@ from tests.support.serving import Served
 def test_a_forged_cookie_is_no_session(served: Served) -> None:
     served.as_("auditor")
     for value in ("x", served.tokens["auditor of all"], "a" * 500, "' OR 1=1 --"):
-        browser = served.client({"cookie": f"{access.COOKIE}={value}"})
+        browser = served.client({"cookie": f"{access.SESSION_COOKIE}={value}"})
         assert browser.get("/").headers["location"] == "/login"
     browser = log_in(served)
-    cookie = browser.cookies[access.COOKIE]
+    cookie = browser.cookies[access.SESSION_COOKIE]
     assert browser.get("/").status_code == 200
-    assert served.client({"cookie": f"{access.COOKIE}={cookie[:-1]}"}).get("/").status_code == 303
+    assert (
+        served.client({"cookie": f"{access.SESSION_COOKIE}={cookie[:-1]}"}).get("/").status_code
+        == 303
+    )
     # A session opens pages and no program's door; a token opens no page.
     assert browser.get("/v1/audits").status_code == 401
     assert served.as_("auditor").get("/").status_code == 303
     browser.post("/logout", data={"form_key": form_key(browser.get("/").text)})
-    assert served.client({"cookie": f"{access.COOKIE}={cookie}"}).get("/").status_code == 303
+    assert (
+        served.client({"cookie": f"{access.SESSION_COOKIE}={cookie}"}).get("/").status_code == 303
+    )
 
 
 def test_the_cookie_is_out_of_reach_for_scripts_and_other_sites(served: Served) -> None:
@@ -50,7 +55,9 @@ def test_another_site_cannot_act_for_somebody(served: Served) -> None:
     assert browser.post(pause, data=good, headers=evil).status_code == 403
     for odd in ("null", "http://[", "//[x"):
         assert browser.post(pause, data=good, headers={"origin": odd}).status_code == 403
-    without = served.client({"cookie": f"{access.COOKIE}={browser.cookies[access.COOKIE]}"})
+    without = served.client(
+        {"cookie": f"{access.SESSION_COOKIE}={browser.cookies[access.SESSION_COOKIE]}"}
+    )
     assert without.post(pause, data=good).status_code == 403  # no origin at all
     for wrong in ("", "0" * 64, form_key(log_in(served).get("/audits/csrf").text)):
         assert browser.post(pause, data={**good, "form_key": wrong}).status_code == 403

@@ -12,8 +12,8 @@ from equipoise.service.forms import Form
 
 def budget_of(form: Form, decimals: int) -> int | None:
     """Return the most that may be spent, None where a tick says that there is no limit."""
-    amount = form.word("budget")
-    if not amount and not form.word("no_cap"):
+    amount = form.text("budget")
+    if not amount and not form.text("no_cap"):
         raise InvalidInput("'budget' is needed: the most that may be spent, or a tick at no limit")
     return minor_units("budget", amount, decimals) if amount else None
 

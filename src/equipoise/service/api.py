@@ -21,12 +21,11 @@ from equipoise.ledger.verify import PersonRecord, PersonState
 from equipoise.planning import Plan
 from equipoise.report import Report, to_html
 from equipoise.report.content import plan_similar_audit
-from equipoise.service.access import Auditor, Reader, decoded
+from equipoise.service.access import Auditor, Reader, decode_path_part
 from equipoise.service.audits import new_seed, require_name_in_scope
 from equipoise.service.checkpoints import VERIFICATIONS, Mark
-from equipoise.service.context import AuditContext, Auditing, Commanding, Reading
-from equipoise.service.problems import MEDIA as PROBLEM
-from equipoise.service.problems import TYPES, HttpProblem
+from equipoise.service.context import AuditContext, AuditorContext, CommandContext, ReaderContext
+from equipoise.service.problems import PROBLEM_MEDIA_TYPE, PROBLEM_TYPES, HttpProblem
 from equipoise.service.wire import (
     AnyCommand,
     AuditRow,
@@ -48,20 +47,20 @@ Commands: Any = Annotated[
 ]
 Pseudonyms = Annotated[list[Name], Body(embed=True, min_length=1, max_length=MAX_COMMANDS)]
 
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    code: {"description": title, "model": ProblemModel, "content": {PROBLEM: {}}}
-    for code, title in [*TYPES.values()][::-1]  # of several titles the first
+REFUSAL_RESPONSES: dict[int | str, dict[str, Any]] = {
+    code: {"description": title, "model": ProblemModel, "content": {PROBLEM_MEDIA_TYPE: {}}}
+    for code, title in [*PROBLEM_TYPES.values()][::-1]  # of several titles the first
     if code not in (405, 500)
 }
-FORMS = {"html": "text/html", "json": "application/json", "jsonl": "application/jsonl"}
+MEDIA_TYPES = {"html": "text/html", "json": "application/json", "jsonl": "application/jsonl"}
 # A report is a file of its own, with its style inside; nothing in it may run.
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 
-router = APIRouter(prefix="/v1/audits", responses=REFUSALS)
+router = APIRouter(prefix="/v1/audits", responses=REFUSAL_RESPONSES)
 probes = APIRouter()
 
 After = Annotated[int, Query(ge=0, lt=2**53, description="Those with larger numbers.")]
-AtMost = Annotated[int, Query(ge=1, le=1000)]
+PageSize = Annotated[int, Query(ge=1, le=1000)]
 Days = Annotated[
     float | None, Body(embed=True, ge=0.0, le=36600.0, allow_inf_nan=False, strict=True)
 ]
@@ -71,7 +70,7 @@ Days = Annotated[
 
 
 @router.post("/{audit}/commands", response_model=Results)
-def commands(context: Commanding, commands: Commands) -> JSONResponse:
+def commands(context: CommandContext, commands: Commands) -> JSONResponse:
     """Carry out 1 to 1,000 commands in their order; one that is refused holds up no other.
 
     What is answered is on disk. Commands may be repeated: what was carried out before is answered
@@ -89,7 +88,7 @@ def commands(context: Commanding, commands: Commands) -> JSONResponse:
 
 
 @router.post("/{audit}/overdue", response_model=Results)
-def mark_overdue(context: Auditing, days: Days = None) -> JSONResponse:
+def mark_overdue(context: AuditorContext, days: Days = None) -> JSONResponse:
     """Mark the requests that are older than so many days (the audit's own number if null)."""
     replies = context.writer.overdue(days=days)
     return JSONResponse({"results": [reply_json(reply) for reply in replies]})
@@ -97,13 +96,13 @@ def mark_overdue(context: Auditing, days: Days = None) -> JSONResponse:
 
 @router.get("/{audit}/people", response_model=PeoplePage)
 def people(
-    context: Reading,
+    context: ReaderContext,
     state: Annotated[
         list[PersonState] | None, Query(description="Any of these; all if left out.")
     ] = None,
     conflicted: Annotated[bool, Query(description="Contradicted outcomes only.")] = False,
     after: After = 0,
-    limit: AtMost = 100,
+    limit: PageSize = 100,
 ) -> JSONResponse:
     """Return people in order of arrival, a page at a time."""
     records, next_after = people_page(context.reader, state or (), conflicted, after, limit)
@@ -112,7 +111,7 @@ def people(
 
 
 @router.post("/{audit}/people", response_model=PeoplePage)
-def find_people(context: Reading, people: Pseudonyms) -> JSONResponse:
+def find_people(context: ReaderContext, people: Pseudonyms) -> JSONResponse:
     """Return those of the named people whom the audit was asked about."""
     records = [context.reader.person(pseudonym) for pseudonym in people]
     people_json = [person_json(record) for record in records if record is not None]
@@ -120,7 +119,7 @@ def find_people(context: Reading, people: Pseudonyms) -> JSONResponse:
 
 
 @router.get("/{audit}/events", response_model=EventsPage)
-def events(context: Reading, after: After = 0, limit: AtMost = 100) -> JSONResponse:
+def events(context: ReaderContext, after: After = 0, limit: PageSize = 100) -> JSONResponse:
     """Return what happened, a page at a time."""
     head = context.reader.checkpoint().seq
     page = list(context.reader.events(after=after, limit=limit))
@@ -146,7 +145,7 @@ def create(
     body: NewAudit,
 ) -> JSONResponse:
     """Begin an audit; the same request again finds it begun."""
-    name = require_name_in_scope(decoded(audit), caller)
+    name = require_name_in_scope(decode_path_part(audit), caller)
     seed = new_seed()
     settings = body.to_settings(name, seed)
     row = request.app.state.audits.begin(settings, seed, caller)
@@ -154,20 +153,20 @@ def create(
 
 
 @router.get("/{audit}", response_model=AuditRow)
-def audit(context: Reading) -> JSONResponse:
+def audit(context: ReaderContext) -> JSONResponse:
     """Return one audit as the list shows it."""
     row = context.audits.ledger.audit(context.audit.uid)
     return JSONResponse(audit_json(row))
 
 
 @router.get("/{audit}/status", response_model=Status)
-def status(context: Reading) -> JSONResponse:
+def status(context: ReaderContext) -> JSONResponse:
     """Return people, money, evidence and drift as of now."""
     return JSONResponse(context.reader.status().to_dict())
 
 
 @router.get("/{audit}/finding", response_model=dict[str, Finding | None])
-def finding(context: Reading) -> JSONResponse:
+def finding(context: ReaderContext) -> JSONResponse:
     """Return the verdict, and what is established by now."""
     verdict = context.reader.finding
     so_far = context.reader.so_far()
@@ -177,7 +176,7 @@ def finding(context: Reading) -> JSONResponse:
 
 @router.get("/{audit}/plan", response_model=Plan)
 def plan(
-    context: Reading,
+    context: ReaderContext,
     trial_runs: Annotated[int, Query(ge=0, le=40, description="Simulated audits.")] = 0,
 ) -> JSONResponse:
     """Plan an audit like this one, from its first request, with what it learnt of the denied.
@@ -194,44 +193,44 @@ def plan(
 @router.get(
     "/{audit}/report",
     response_class=Response,
-    responses={200: {"content": {FORMS[form]: {} for form in ("html", "json")}}},
+    responses={200: {"content": {MEDIA_TYPES[form]: {} for form in ("html", "json")}}},
 )
-def report(context: Reading, form: Literal["html", "json"] = "html") -> Response:
+def report(context: ReaderContext, form: Literal["html", "json"] = "html") -> Response:
     """Return the report: HTML for people, JSON for programs."""
-    made = Report.of(context.reader)
-    text = made.to_json(indent=2) if form == "json" else to_html(made)
-    headers = as_file(context, f"report.{form}")
-    return Response(text, media_type=f"{FORMS[form]}; charset=utf-8", headers=headers)
+    report_content = Report.of(context.reader)
+    text = report_content.to_json(indent=2) if form == "json" else to_html(report_content)
+    headers = download_headers(context, f"report.{form}")
+    return Response(text, media_type=f"{MEDIA_TYPES[form]}; charset=utf-8", headers=headers)
 
 
 @router.get(
     "/{audit}/export",
     response_class=StreamingResponse,
-    responses={200: {"content": {FORMS["jsonl"]: {}}}},
+    responses={200: {"content": {MEDIA_TYPES["jsonl"]: {}}}},
 )
-def export(context: Reading) -> Response:
+def export(context: ReaderContext) -> Response:
     """Return every event as a file that anybody can check."""
     # a few events at a time: nobody waits for a slow reader
     lines = (f"{line}\n" for line in context.reader.lines(context.reader.checkpoint().seq))
-    headers = as_file(context, "export.jsonl")
-    return StreamingResponse(lines, media_type=FORMS["jsonl"], headers=headers)
+    headers = download_headers(context, "export.jsonl")
+    return StreamingResponse(lines, media_type=MEDIA_TYPES["jsonl"], headers=headers)
 
 
 @router.get("/{audit}/checkpoints", response_model=dict[str, list[Mark]])
-def checkpoints(context: Reading) -> JSONResponse:
+def checkpoints(context: ReaderContext) -> JSONResponse:
     """Return the ends of the chain that were handed out, the latest first."""
     marks = context.checkpoints.marks(context.audit.uid, "checkpoint")
     return JSONResponse({"marks": [mark.to_dict() for mark in marks]})
 
 
 @router.post("/{audit}/checkpoints", response_model=Mark)
-def checkpoint(context: Reading) -> JSONResponse:
+def checkpoint(context: ReaderContext) -> JSONResponse:
     """Hand out the present end of the chain, to keep elsewhere."""
     return JSONResponse(context.hand_out_checkpoint()[1].to_dict())
 
 
 @router.post("/{audit}/verifications", response_model=Mark, status_code=202)
-def verify(context: Auditing) -> JSONResponse:
+def verify(context: AuditorContext) -> JSONResponse:
     """Begin to check chain, money, tables and statistics; ask for it by its ``id`` until it ends.
 
     ``kind`` is then ``verified`` or ``broken``, with the reason in ``note``.
@@ -240,7 +239,7 @@ def verify(context: Auditing) -> JSONResponse:
 
 
 @router.get("/{audit}/verifications/{number}", response_model=Mark)
-def verification(context: Reading, number: str) -> JSONResponse:
+def verification(context: ReaderContext, number: str) -> JSONResponse:
     """Say how a verification goes, or went."""
     for mark in context.checkpoints.marks(context.audit.uid, *VERIFICATIONS):
         if mark.id == number:
@@ -248,10 +247,10 @@ def verification(context: Reading, number: str) -> JSONResponse:
     raise HttpProblem("not-found")
 
 
-def as_file(context: AuditContext, name: str) -> dict[str, str]:
+def download_headers(context: AuditContext, file_name: str) -> dict[str, str]:
     """Return the headers of a file to keep, which is named after its audit."""
     return {
-        "content-disposition": f"attachment; filename*=UTF-8''{context.audit.part}-{name}",
+        "content-disposition": f"attachment; filename*=UTF-8''{context.audit.url_name}-{file_name}",
         "content-security-policy": REPORT_POLICY,
     }
 
@@ -265,7 +264,7 @@ async def livez() -> JSONResponse:
     return JSONResponse({"status": "ok"})
 
 
-@probes.get("/readyz", response_model=dict[str, str], responses={503: REFUSALS[503]})
+@probes.get("/readyz", response_model=dict[str, str], responses={503: REFUSAL_RESPONSES[503]})
 def readyz(request: Request) -> JSONResponse:
     """Say whether the ledger can be written and still holds what was seen of it."""
     try:
@@ -278,7 +277,11 @@ def readyz(request: Request) -> JSONResponse:
 @probes.get(
     "/metrics",
     response_class=Response,
-    responses={200: {"content": {"text/plain": {}}}, 401: REFUSALS[401], 403: REFUSALS[403]},
+    responses={
+        200: {"content": {"text/plain": {}}},
+        401: REFUSAL_RESPONSES[401],
+        403: REFUSAL_RESPONSES[403],
+    },
 )
 def metrics(caller: Reader, request: Request) -> Response:
     """Return what the server counts; a reader's token for every audit is needed."""

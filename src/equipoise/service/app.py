@@ -21,11 +21,11 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from equipoise._version import __version__
 from equipoise.errors import EquipoiseError
 from equipoise.service import api, pages, pages_check
-from equipoise.service.access import PROGRAMS, PUBLIC, Access
+from equipoise.service.access import PROGRAM_PATHS, PUBLIC_PATHS, Access
 from equipoise.service.audits import OpenAudits
 from equipoise.service.checkpoints import CheckpointLog
 from equipoise.service.demonstration import demonstrate
-from equipoise.service.forms import page
+from equipoise.service.forms import render_page
 from equipoise.service.limits import RequestLimits
 from equipoise.service.problems import as_problem, to_response
 from equipoise.service.settings import ServiceSettings
@@ -33,8 +33,11 @@ from equipoise.service.tokens import TokenStore
 from equipoise.service.uploads import Uploads
 from equipoise.service.wire import with_schema_names
 
-THREADS = 64  # requests that are worked on at once
-STATIC = (("equipoise.service", "static"), ("equipoise.report", "templates"))  # scripts and styles
+MAX_WORKER_THREADS = 64  # requests that are worked on at once
+STATIC_FOLDERS = (
+    ("equipoise.service", "static"),
+    ("equipoise.report", "templates"),
+)  # scripts and styles
 
 
 def create_app(settings: ServiceSettings) -> FastAPI:
@@ -44,7 +47,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        to_thread.current_default_thread_limiter().total_tokens = THREADS
+        to_thread.current_default_thread_limiter().total_tokens = MAX_WORKER_THREADS
         app.state.audits, app.state.uploads = OpenAudits(settings), Uploads(settings)
         checkpoints.end_lost_verifications()
         stop = threading.Event()
@@ -81,7 +84,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.state.failures = deque(maxlen=10_000)  # failed attempts: when, and from which address
     for router in (api.router, api.probes, pages.router, pages_check.router):
         app.include_router(router)
-    app.mount("/static", StaticFiles(packages=[*STATIC]))
+    app.mount("/static", StaticFiles(packages=[*STATIC_FOLDERS]))
     return app
 
 
@@ -99,8 +102,8 @@ async def _refuse(request: Request, error: Exception) -> Response:
     """Answer every refusal as a problem: JSON for programs, a page for people."""
     caller = getattr(request.state, "caller", None)
     problem = as_problem(error, may_see_details=caller is not None and caller.may_see_details)
-    if request.scope["path"].startswith((*PUBLIC, *PROGRAMS, "/v1")):
+    if request.scope["path"].startswith((*PUBLIC_PATHS, *PROGRAM_PATHS, "/v1")):
         return to_response(problem)
-    answer = page(caller, "error.html", status=problem.status_code, problem=problem)
+    answer = render_page(caller, "error.html", status=problem.status_code, problem=problem)
     answer.headers.update(problem.headers or {})
     return answer

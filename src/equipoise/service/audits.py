@@ -23,7 +23,7 @@ from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
 from equipoise.service.snapshot import ReportCache
 
-HELD = 64  # audits that a server keeps open
+MAX_OPEN_AUDITS = 64  # audits that a server keeps open
 
 
 class OpenAudit:
@@ -33,7 +33,7 @@ class OpenAudit:
     """
 
     def __init__(self, settings: ServiceSettings, row: AuditRow) -> None:
-        self.name, self.uid, self.part = row.name, row.uid, quote(row.name, safe="")
+        self.name, self.uid, self.url_name = row.name, row.uid, quote(row.name, safe="")
         self.writer = LiveAudit.open(settings.ledger, row.uid, timeout=settings.wait_seconds)
         self.reader = LiveAudit.open(settings.ledger, row.uid)
         self.reports = ReportCache(self.reader)
@@ -51,16 +51,16 @@ class OpenAudits:
         self.settings = settings
         self.ledger = Store(settings.ledger, create=True, timeout=settings.wait_seconds)
         self._audits: list[OpenAudit] = []
-        self._opening, self._long = threading.Lock(), threading.Lock()
+        self._opening_lock, self._long_work_lock = threading.Lock(), threading.Lock()
 
     def open(self, name: str) -> OpenAudit:
         """Return an audit by name or id."""
-        with self._opening:
+        with self._opening_lock:
             for audit in self._audits:
                 if name in (audit.name, audit.uid):
                     return audit
             self._audits.append(OpenAudit(self.settings, self.ledger.audit(name)))
-            if len(self._audits) > HELD:
+            if len(self._audits) > MAX_OPEN_AUDITS:
                 self._audits.pop(0).close()
             return self._audits[-1]
 
@@ -89,12 +89,12 @@ class OpenAudits:
     @contextmanager
     def long_work(self) -> Iterator[None]:
         """Do something that takes long, one at a time; whoever comes meanwhile is sent away."""
-        if not self._long.acquire(blocking=False):
+        if not self._long_work_lock.acquire(blocking=False):
             raise HttpProblem("busy", "another long calculation is under way")
         try:
             yield
         finally:
-            self._long.release()
+            self._long_work_lock.release()
 
     def require_ready(self) -> None:
         """Raise unless the ledger can be written and still holds what this server saw of it."""

@@ -14,7 +14,7 @@ from equipoise.errors import EquipoiseError, InvalidInput
 from equipoise.ledger import Checkpoint, LiveAudit, Reply, inputs
 from equipoise.ledger.commands import Command
 from equipoise.ledger.database import driver_errors
-from equipoise.service.access import Caller, caller_in, decoded
+from equipoise.service.access import Caller, decode_path_part, require_role
 from equipoise.service.audits import OpenAudit, OpenAudits
 from equipoise.service.checkpoints import CheckpointLog, Mark
 from equipoise.service.problems import HttpProblem, as_problem
@@ -45,19 +45,21 @@ class AuditContext:
 
         A command that the caller may not send, or a ledger that cannot store, refuses all of them.
         """
-        tags = [one.command for one in commands if not isinstance(one, EquipoiseError)]
+        tags = [result.command for result in commands if not isinstance(result, EquipoiseError)]
         if not all(map(self.caller.may_do, tags)):
             raise HttpProblem("forbidden")
         results: list[Reply | HttpProblem] = []
-        for command, one in zip(commands, self.writer.attempt(commands), strict=True):
-            if isinstance(one, EquipoiseError):
+        for command, result in zip(commands, self.writer.attempt(commands), strict=True):
+            if isinstance(result, EquipoiseError):
                 results.append(
-                    as_problem(one, command, may_see_details=self.caller.may_see_details)
+                    as_problem(result, command, may_see_details=self.caller.may_see_details)
                 )
             elif self.caller.may_see_details:
-                results.append(one)
+                results.append(result)
             else:  # writers learn what is wanted, no more
-                results.append(Reply(one.person, one.state, one.want, repeated=one.repeated))
+                results.append(
+                    Reply(result.person, result.state, result.want, repeated=result.repeated)
+                )
         return results
 
     def hand_out_checkpoint(self) -> tuple[Checkpoint, Mark]:
@@ -74,8 +76,8 @@ class AuditContext:
         again meanwhile is told of the one that is under way.
         """
         uid, store, ledger = self.audit.uid, self.checkpoints, self.audits.settings.ledger
-        if running := store.marks(uid, "running", limit=1):
-            return running[0]
+        if unfinished := store.marks(uid, "running", limit=1):
+            return unfinished[0]
         head = self.reader.checkpoint()
         mark = store.add_mark(uid, "running", head.seq, head.hash, self.caller.name)
         threading.Thread(target=_verify, args=(ledger, mark, store), daemon=True).start()
@@ -84,33 +86,42 @@ class AuditContext:
 
 def _verify(ledger: str, mark: Mark, store: CheckpointLog) -> None:
     try:
-        known = [(one.seq, one.hash) for one in store.marks(mark.audit, "checkpoint", limit=1000)]
-        proof = LiveAudit.open(ledger, mark.audit).verify(known)
-        words = f"against {len(known)} checkpoints" if known else ""
-        done = replace(mark, kind="verified", seq=proof.seq, hash=proof.hash, note=words)
+        checkpoints = [
+            (checkpoint.seq, checkpoint.hash)
+            for checkpoint in store.marks(mark.audit, "checkpoint", limit=1000)
+        ]
+        proof = LiveAudit.open(ledger, mark.audit).verify(checkpoints)
+        note = f"against {len(checkpoints)} checkpoints" if checkpoints else ""
+        ended = replace(mark, kind="verified", seq=proof.seq, hash=proof.hash, note=note)
     except EquipoiseError as error:
-        unread = isinstance(error.__cause__, driver_errors())  # the database, not what is in it
-        done = replace(mark, kind="lost" if unread else "broken", note=str(error))
-    store.end_verification(done)
+        is_database_error = isinstance(
+            error.__cause__, driver_errors()
+        )  # the database, not what is in it
+        ended = replace(mark, kind="lost" if is_database_error else "broken", note=str(error))
+    store.end_verification(ended)
 
 
-def context(
+def audit_context(
     roles: Sequence[Role],
     request: Request,
     audit: Annotated[str, Path(min_length=1, description="The audit's name or id.")],
 ) -> AuditContext:
     """Let these roles in, and say the same to everybody else."""
-    caller, state, wanted = caller_in(roles, request), request.app.state, decoded(audit)
+    caller, state, audit_name = (
+        require_role(roles, request),
+        request.app.state,
+        decode_path_part(audit),
+    )
     try:
-        found = state.audits.open(inputs.name("audit", wanted))
+        open_audit = state.audits.open(inputs.name("audit", audit_name))
     except InvalidInput:  # whether others exist is not said
         raise HttpProblem("unknown-audit" if caller.audit is None else "forbidden") from None
-    if not caller.may_see(found.name, found.uid):
+    if not caller.may_see(open_audit.name, open_audit.uid):
         raise HttpProblem("forbidden")
-    return AuditContext(caller, found, state.audits, state.checkpoints)
+    return AuditContext(caller, open_audit, state.audits, state.checkpoints)
 
 
-WRITERS = (Role.WRITER, Role.AUDITOR, Role.APPROVER)
-Auditing = Annotated[AuditContext, Depends(partial(context, (Role.AUDITOR,)))]
-Commanding = Annotated[AuditContext, Depends(partial(context, WRITERS))]
-Reading = Annotated[AuditContext, Depends(partial(context, READERS))]
+COMMAND_ROLES = (Role.WRITER, Role.AUDITOR, Role.APPROVER)
+AuditorContext = Annotated[AuditContext, Depends(partial(audit_context, (Role.AUDITOR,)))]
+CommandContext = Annotated[AuditContext, Depends(partial(audit_context, COMMAND_ROLES))]
+ReaderContext = Annotated[AuditContext, Depends(partial(audit_context, READERS))]

@@ -13,10 +13,10 @@ from equipoise.protocol import Want
 from equipoise.question import Costs, Question
 from equipoise.worlds.data import fico_lender
 
-DEMONSTRATION = "Demonstration: a lender"
-PAUSE = 0.5  # seconds between arrivals
-AT_ONCE = 12
-LATE = 8  # arrivals until an outcome is known
+DEMONSTRATION_AUDIT = "Demonstration: a lender"
+ARRIVAL_PAUSE_SECONDS = 0.5  # seconds between arrivals
+PEOPLE_PER_ARRIVAL = 12
+OUTCOME_DELAY_ARRIVALS = 8  # arrivals until an outcome is known
 
 
 def demonstrate(ledger: str, stop: threading.Event) -> None:
@@ -26,21 +26,29 @@ def demonstrate(ledger: str, stop: threading.Event) -> None:
     costs = Costs(feature=500, label=100_000)
     with suppress(EquipoiseError):  # an earlier start may have made it
         LiveAudit.create(
-            ledger, DEMONSTRATION, lender.history(), question, costs, budget=100_000_000,
+            ledger, DEMONSTRATION_AUDIT, lender.history(), question, costs, budget=100_000_000,
             currency="EUR", decimals=2, max_in_flight=150, overdue_after=30.0, simulated=True,
             actor="simulation",
         ).close_ledger()  # fmt: skip
-    live = LiveAudit.open(ledger, DEMONSTRATION, actor="simulation")
-    waiting: deque[list[tuple[str, int]]] = deque()
-    while live.finding is None and not stop.wait(PAUSE):
-        came = live.status().people
-        drawn = lender.world.draw(AT_ONCE, came + 1)
-        people = {f"applicant-{came + i}": person for i, person in enumerate(drawn, 1)}
+    live = LiveAudit.open(ledger, DEMONSTRATION_AUDIT, actor="simulation")
+    pending_outcomes: deque[list[tuple[str, int]]] = deque()
+    while live.finding is None and not stop.wait(ARRIVAL_PAUSE_SECONDS):
+        arrived_before = live.status().people
+        new_people = lender.world.draw(PEOPLE_PER_ARRIVAL, arrived_before + 1)
+        people = {
+            f"applicant-{arrived_before + i}": person for i, person in enumerate(new_people, 1)
+        }
         with suppress(EquipoiseError):  # the database is busy; people keep arriving
-            replies = live.ask_many((name, p.group, p.decision) for name, p in people.items())
-            wanted = [reply.person for reply in replies if reply.want is Want.LABEL]
-            live.run(Execute(name) for name in wanted[1:])  # one of them is left over
-            known = [name for name, p in people.items() if p.decision or name in wanted]
-            waiting.append([(name, people[name].outcome) for name in known])
-            live.tell_many(waiting.popleft() if len(waiting) > LATE else ())
+            replies = live.ask_many(
+                (name, person.group, person.decision) for name, person in people.items()
+            )
+            wanted_people = [reply.person for reply in replies if reply.want is Want.LABEL]
+            live.run(Execute(name) for name in wanted_people[1:])  # one of them is left over
+            with_outcome = [
+                name for name, person in people.items() if person.decision or name in wanted_people
+            ]
+            pending_outcomes.append([(name, people[name].outcome) for name in with_outcome])
+            live.tell_many(
+                pending_outcomes.popleft() if len(pending_outcomes) > OUTCOME_DELAY_ARRIVALS else ()
+            )
     live.close_ledger()

@@ -20,14 +20,16 @@ from equipoise.service.settings import ServiceSettings
 
 log = logging.getLogger("equipoise.service")
 
-UPLOADS = re.compile("/check|/audits/[^/]+/upload")  # paths that take a table
-UPLOADS_TAKE = 30  # times as long to arrive as other requests
-BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0)
-NAMED = ("/v1/", "/audits/")  # how paths begin that hold names
-METHODS = ("GET", "PUT", "POST", "HEAD")  # that are counted by name
-PATH_LIMIT = 4096
-GONE = 499  # the status, in log and metrics, of a request whose sender left before its end
-HEADERS = {
+UPLOAD_PATHS = re.compile("/check|/audits/[^/]+/upload")  # paths that take a table
+UPLOAD_TIME_FACTOR = 30  # times as long to arrive as other requests
+SECONDS_BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0)
+PATHS_WITH_NAMES = ("/v1/", "/audits/")  # how paths begin that hold names
+COUNTED_METHODS = ("GET", "PUT", "POST", "HEAD")  # that are counted by name
+MAX_PATH_BYTES = 4096
+SENDER_LEFT_STATUS = (
+    499  # the status, in log and metrics, of a request whose sender left before its end
+)
+DEFAULT_HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
     "base-uri 'none'",
@@ -47,10 +49,10 @@ class RequestLimits:
     def __init__(self, app: ASGIApp, settings: ServiceSettings, metrics: CollectorRegistry) -> None:
         self._app = app
         self._settings = settings
-        names = ("method", "route", "status")
+        labels = ("method", "route", "status")
         self._seconds = Histogram(
-            "equipoise_request_seconds", "Time per request", names, registry=metrics,
-            buckets=BUCKETS,
+            "equipoise_request_seconds", "Time per request", labels, registry=metrics,
+            buckets=SECONDS_BUCKETS,
         )  # fmt: skip
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,53 +69,57 @@ class RequestLimits:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in DEFAULT_HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
         try:
-            _read_path(scope)
+            _use_raw_path(scope)
             await self._app(scope, self._limited(scope, receive), with_headers)
         except (HttpProblem, EquipoiseError) as error:  # found before anything was answered
             problem = as_problem(error, may_see_details=False)
             await to_response(problem)(scope, receive, with_headers)
         except ClientDisconnect:
-            status = GONE
+            status = SENDER_LEFT_STATUS
         except Exception:
             log.exception("failed", extra={"fields": {"route": _route(scope)}})
             await to_response(HttpProblem("internal"))(scope, receive, with_headers)
         finally:
-            self._note(scope, status, time.perf_counter() - start)
+            self._record(scope, status, time.perf_counter() - start)
 
     def _limited(self, scope: Scope, receive: Receive) -> Receive:
         """Return the body, cut off where it is too large or too slow."""
         settings = self._settings
-        limit, patience = settings.body_limit, settings.body_seconds
-        if UPLOADS.fullmatch(scope["path"]):
-            limit, patience = settings.upload_limit, UPLOADS_TAKE * settings.body_seconds
-        seen, more, deadline = 0, True, asyncio.get_running_loop().time() + patience
+        limit, seconds = settings.body_limit, settings.body_seconds
+        if UPLOAD_PATHS.fullmatch(scope["path"]):
+            limit, seconds = settings.upload_limit, UPLOAD_TIME_FACTOR * settings.body_seconds
+        received_bytes, is_body_open, deadline = (
+            0,
+            True,
+            asyncio.get_running_loop().time() + seconds,
+        )
 
         async def limited() -> Message:
-            nonlocal seen, more
-            if not more:
+            nonlocal received_bytes, is_body_open
+            if not is_body_open:
                 return await receive()  # the client has gone, or nothing
             try:
                 async with asyncio.timeout_at(deadline):
                     message = await receive()
             except TimeoutError:
                 raise HttpProblem("too-slow") from None
-            seen += len(message.get("body", b""))
-            more = message.get("more_body", False)
-            if seen > limit:
+            received_bytes += len(message.get("body", b""))
+            is_body_open = message.get("more_body", False)
+            if received_bytes > limit:
                 raise HttpProblem("too-large", f"at most {limit:,} bytes")
             return message
 
         return limited
 
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
         method, route, caller = scope["method"], _route(scope), scope["state"].get("caller")
-        known = method if method in METHODS else "OTHER"
-        self._seconds.labels(known, route, status).observe(seconds)
+        method_label = method if method in COUNTED_METHODS else "OTHER"
+        self._seconds.labels(method_label, route, status).observe(seconds)
         fields = {"method": method, "route": route, "status": status}
         fields |= {"ms": round(1000 * seconds, 2), "actor": caller and caller.name}
         log.info("request", extra={"fields": fields})
@@ -135,17 +141,17 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-def _read_path(scope: Scope) -> None:
+def _use_raw_path(scope: Scope) -> None:
     """Let paths with names be matched as they were sent, so that %2F stays inside a name.
 
     Whatever leads there is read in this one way: a beginning in disguise, as in ``/%761/``, would
-    have its names decoded twice.
+    have its names decode_path_part twice.
     """
     raw = scope.get("raw_path") or scope["path"].encode()
-    if len(raw) > PATH_LIMIT:
+    if len(raw) > MAX_PATH_BYTES:
         raise HttpProblem("malformed-request", "the path is too long")
-    if scope["path"].startswith(NAMED):
-        if not raw.startswith(tuple(start.encode() for start in NAMED)):
+    if scope["path"].startswith(PATHS_WITH_NAMES):
+        if not raw.startswith(tuple(start.encode() for start in PATHS_WITH_NAMES)):
             raise HttpProblem("malformed-request", "only names in a path may be percent-encoded")
         scope["path"] = raw.decode("latin-1")
 

@@ -33,7 +33,7 @@ from equipoise.question import Costs, Question
 from equipoise.service.access import Auditor, Caller, Reader
 from equipoise.service.amounts import budget_of, minor_units
 from equipoise.service.audits import OpenAudits, new_seed, require_name_in_scope
-from equipoise.service.forms import Form, Sent, page
+from equipoise.service.forms import Form, SentForm, render_page
 from equipoise.service.problems import HttpProblem
 from equipoise.service.uploads import Uploads
 from equipoise.service.wire import read_cells
@@ -42,12 +42,12 @@ from equipoise.worlds.data import fico_lender
 router = APIRouter(include_in_schema=False)
 
 TRIAL_RUNS = 12
-COLUMNS = ("group", "decision", "outcome")
-MEANINGS = [(a, role) for role in ("decision", "outcome") for a in ("positive", "negative")]
-WORDS = ("id", "random_accepts", "missing_group", "unknown", "undecided", "repeated",
+COLUMN_FIELDS = ("group", "decision", "outcome")
+MEANING_FIELDS = [(a, role) for role in ("decision", "outcome") for a in ("positive", "negative")]
+TEXT_FIELDS = ("id", "random_accepts", "missing_group", "unknown", "undecided", "repeated",
          "denied_outcomes", "encoding", "date", "since", "until", "max_groups")  # fmt: skip
-SEVERAL = ("missing_values", "random_accepts_against")
-TITLES = {
+LIST_FIELDS = ("missing_values", "random_accepts_against")
+FIELD_TITLES = {
     "missing_values": "No decision, or no outcome yet, is written",
     "unknown": "Approved people whose outcome is not known yet",
     "id": "Column that tells people apart",
@@ -60,18 +60,20 @@ TITLES = {
     "table": "Sheet of an Excel file, if it has several",
 }
 """Argument of ``History.read`` that messages name -> the title of its field."""
-LIKE_KNOWN = "assume that they are like the known ones of their group"
-ARGUMENT = re.compile(r"'({0})'(?= \(--)|\b({0})=(?:COLUMN\b)? ?".format("|".join(TITLES)))
-FLAGS = re.compile(
+LIKE_KNOWN_TITLE = "assume that they are like the known ones of their group"
+ARGUMENT_NAMES = re.compile(
+    r"'({0})'(?= \(--)|\b({0})=(?:COLUMN\b)? ?".format("|".join(FIELD_TITLES))
+)
+FLAG_NAMES = re.compile(
     r"(: positive=\{.*?\}, negative=\{.*?\})? *\((--[^()]*|positive|negative|missing_values)\)"
 )
-BETWEEN = ";"  # stands between several values in a field
-NOTES = 30  # of a table that are shown
+VALUE_SEPARATOR = ";"  # stands between several values in a field
+MAX_NOTES = 30  # of a table that are shown
 LINES_SHOWN, LINE_LENGTH = 30, 1000  # of a message; the time of the expressions above is quadratic
-Told = tuple[History, str]
+PastAndSource = tuple[History, str]
 """Past decisions, and where they come from."""
-CODING = TypeAdapter(Coding)
-EXAMPLE = "an example: the credit scores of 174,047 people"
+CODING_ADAPTER = TypeAdapter(Coding)
+EXAMPLE_SOURCE = "an example: the credit scores of 174,047 people"
 
 
 @dataclass(frozen=True)
@@ -93,46 +95,50 @@ async def look(caller: Reader, request: Request) -> HTMLResponse:
     """Say what past decisions establish, and what an audit would cost."""
     state, form = request.app.state, Form()
     try:
-        async with state.uploads.sent_by(request) as form:
-            past = await _past(form, state.uploads)
-        shown = await run_in_threadpool(_answers, form, *past, state.audits)
+        async with state.uploads.receive_form(request) as form:
+            history_and_source = await _read_past(form, state.uploads)
+        variables = await run_in_threadpool(
+            _page_variables, form, *history_and_source, state.audits
+        )
     except UnreadTable as error:
-        said = _filled_in(form, error.proposal)
-        return _refused(caller, error, said=said, proposed=bool(error.proposal))
+        fields = _field_values(form, error.proposal)
+        return _refused(caller, error, said=fields, proposed=bool(error.proposal))
     except (EquipoiseError, HttpProblem) as error:
         if isinstance(error, HttpProblem) and error.status_code != 422:
             raise
-        return _refused(caller, error, said=_filled_in(form, {}))
-    only = "prices.html" if request.headers.get("x-part") == "prices" else "check.html"
-    return _page(caller, only, **shown)
+        return _refused(caller, error, said=_field_values(form, {}))
+    template = "prices.html" if request.headers.get("x-part") == "prices" else "check.html"
+    return _page(caller, template, **variables)
 
 
 @router.post("/audits")
-def create(caller: Auditor, request: Request, form: Sent) -> Response:
+def create(caller: Auditor, request: Request, form: SentForm) -> Response:
     """Begin an audit on the counts of the page; where that is refused, show the page again."""
     audits = request.app.state.audits
     try:
-        shown = _answers(form, *_sent_along(form), audits)
+        variables = _page_variables(form, *_past_from_form(form), audits)
     except EquipoiseError as error:
         return _refused(caller, error)
     try:
-        name = require_name_in_scope(form.word("name"), caller)
+        name = require_name_in_scope(form.text("name"), caller)
         seed = new_seed()
-        settings = _settings_of(form, name, seed, shown["past"], shown["question"])
+        settings = _settings_of(form, name, seed, variables["past"], variables["question"])
         row = audits.begin(settings, seed, caller)
     except (EquipoiseError, HttpProblem) as error:
-        return _refused(caller, error, **shown)
+        return _refused(caller, error, **variables)
     return RedirectResponse(f"/audits/{quote(row.name, safe='')}", 303)
 
 
-def _page(caller: Caller, template: str, **more: Any) -> HTMLResponse:
-    given: dict[str, Any] = {"cells": None, "problem": None, "proposed": False}
-    given |= {"metrics": METRICS, "titles": TITLES, "like_known": LIKE_KNOWN}
-    return page(caller, template, **{**given, "said": _filled_in(Form(), {}), **more})
+def _page(caller: Caller, template: str, **variables: Any) -> HTMLResponse:
+    defaults: dict[str, Any] = {"cells": None, "problem": None, "proposed": False}
+    defaults |= {"metrics": METRICS, "titles": FIELD_TITLES, "like_known": LIKE_KNOWN_TITLE}
+    return render_page(
+        caller, template, **{**defaults, "said": _field_values(Form(), {}), **variables}
+    )
 
 
-def _refused(caller: Caller, error: Exception, **more: Any) -> HTMLResponse:
-    return _page(caller, "check.html", status=422, problem=_for_the_form(str(error)), **more)
+def _refused(caller: Caller, error: Exception, **variables: Any) -> HTMLResponse:
+    return _page(caller, "check.html", status=422, problem=_for_the_form(str(error)), **variables)
 
 
 def _for_the_form(text: str) -> str:
@@ -141,94 +147,116 @@ def _for_the_form(text: str) -> str:
     Notes and messages may hold what a browser sent, so they are cut before expressions read them.
     """
     text = "\n".join(line[:LINE_LENGTH] for line in text.splitlines()[:LINES_SHOWN])
-    text = text.replace("unknown='like_known'", f"“{LIKE_KNOWN}”")
-    text = ARGUMENT.sub(lambda found: f"“{TITLES[found[1] or found[2]]}” ", text)
-    return FLAGS.sub("", text)
+    text = text.replace("unknown='like_known'", f"“{LIKE_KNOWN_TITLE}”")
+    text = ARGUMENT_NAMES.sub(lambda found: f"“{FIELD_TITLES[found[1] or found[2]]}” ", text)
+    return FLAG_NAMES.sub("", text)
 
 
-async def _past(form: Form, uploads: Uploads) -> Told:
+async def _read_past(form: Form, uploads: Uploads) -> PastAndSource:
     """Return past decisions from a table, the example, or the form itself."""
     if form.table is not None:
-        for role in COLUMNS:
-            if not form.word(role):
+        for role in COLUMN_FIELDS:
+            if not form.text(role):
                 raise InvalidInput(f"which column is the {role}?")
-        found = await uploads.read(form.table, options=_reading(form))
-        return _history(**found), str(form.table.filename)[:200]
-    if form.word("example"):
+        counts = await uploads.read(form.table, options=_read_options(form))
+        return _history(**counts), str(form.table.filename)[:200]
+    if form.text("example"):
         lender = await run_in_threadpool(fico_lender)
-        return History.from_cells(lender.history().cells), EXAMPLE
-    return _sent_along(form)
+        return History.from_cells(lender.history().cells), EXAMPLE_SOURCE
+    return _past_from_form(form)
 
 
-def _sent_along(form: Form) -> Told:
+def _past_from_form(form: Form) -> PastAndSource:
     """Return the past decisions that the page itself sends back."""
     try:
-        cells = json.loads(form.word("cells"))
-        past = _history(cells, form.word("notes").splitlines(), form.word("coding"))
+        cells = json.loads(form.text("cells"))
+        past = _history(cells, form.text("notes").splitlines(), form.text("coding"))
     except (TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
         raise InvalidInput("choose a table of past decisions, of 2 to 200 groups, first") from None
-    return past, form.word("source")[:200]
+    return past, form.text("source")[:200]
 
 
 def _history(cells: Any, notes: Sequence[str], coding: str | None) -> History:
     """Return past decisions from counts, notes and the JSON of a coding, as a page holds them."""
-    said = tuple(map(_for_the_form, notes[:NOTES]))
-    past = replace(History.from_cells(read_cells(cells)), notes=said)
+    shown_notes = tuple(map(_for_the_form, notes[:MAX_NOTES]))
+    past = replace(History.from_cells(read_cells(cells)), notes=shown_notes)
     if not coding:
         return past
-    read = CODING.validate_json(coding, strict=True)
-    if [len(read.columns.get(role, ())) for role in COLUMNS] != [len(read.grouping.labels), 1, 1]:
+    coding_read = CODING_ADAPTER.validate_json(coding, strict=True)
+    if [len(coding_read.columns.get(role, ())) for role in COLUMN_FIELDS] != [
+        len(coding_read.grouping.labels),
+        1,
+        1,
+    ]:
         raise InvalidInput("'coding' must name the column of each role")
-    return replace(past, coding=read)
+    return replace(past, coding=coding_read)
 
 
-def _reading(form: Form) -> dict[str, Any]:
+def _read_options(form: Form) -> dict[str, Any]:
     """Return the options of ``History.read`` that the fields say."""
 
     def several(name: str) -> list[str]:
-        return [word.strip() for word in form.word(name).split(BETWEEN) if word.strip()]
+        return [word.strip() for word in form.text(name).split(VALUE_SEPARATOR) if word.strip()]
 
-    said: dict[str, Any] = {n: form.word(n) for n in (*COLUMNS, *WORDS) if form.word(n)}
-    for argument, role in MEANINGS:
+    options: dict[str, Any] = {
+        name: form.text(name) for name in (*COLUMN_FIELDS, *TEXT_FIELDS) if form.text(name)
+    }
+    for argument, role in MEANING_FIELDS:
         if values := several(f"{argument}_{role}"):
-            said.setdefault(argument, {})[role] = values
-    if sheet := form.word("sheet"):
-        said["table"] = sheet  # the field of this name is the file
-    if (most := form.word("max_groups")[:9]).isdecimal():
-        said["max_groups"] = int(most)
-    return said | {name: several(name) for name in SEVERAL}
+            options.setdefault(argument, {})[role] = values
+    if sheet := form.text("sheet"):
+        options["table"] = sheet  # the field of this name is the file
+    if (max_groups_text := form.text("max_groups")[:9]).isdecimal():
+        options["max_groups"] = int(max_groups_text)
+    return options | {name: several(name) for name in LIST_FIELDS}
 
 
-def _filled_in(form: Form, proposal: Mapping[str, Any]) -> dict[str, Field]:
+def _field_values(form: Form, proposal: Mapping[str, Any]) -> dict[str, Field]:
     """Return the fields as they were sent, or as a proposal would have them."""
-    found = {n: proposal.get(n) for n in (*COLUMNS, *WORDS, *SEVERAL, "sheet")}
-    found |= {f"{a}_{role}": proposal.get(a, {}).get(role) for a, role in MEANINGS}
-    said = {name: Field(form.word(name)) for name in found}
-    for name, given in ((name, given) for name, given in found.items() if given is not None):
-        values = given if isinstance(given, list) else [given]
+    proposed = {
+        name: proposal.get(name) for name in (*COLUMN_FIELDS, *TEXT_FIELDS, *LIST_FIELDS, "sheet")
+    }
+    proposed |= {
+        f"{argument}_{role}": proposal.get(argument, {}).get(role)
+        for argument, role in MEANING_FIELDS
+    }
+    fields = {name: Field(form.text(name)) for name in proposed}
+    for name, proposed_value in (
+        (name, proposed_value)
+        for name, proposed_value in proposed.items()
+        if proposed_value is not None
+    ):
+        values = proposed_value if isinstance(proposed_value, list) else [proposed_value]
         if any(isinstance(value, Mapping) for value in values):  # one of them is open
-            options = [v["choices"] if isinstance(v, Mapping) else [v] for v in values]
-            choice = f" {BETWEEN} ".join(" | ".join(map(str, own)) for own in options)
-            said[name] = Field(choice=choice)
+            options = [
+                value["choices"] if isinstance(value, Mapping) else [value] for value in values
+            ]
+            choice = f" {VALUE_SEPARATOR} ".join(
+                " | ".join(map(str, alternatives)) for alternatives in options
+            )
+            fields[name] = Field(choice=choice)
         else:
-            said[name] = Field(f"{BETWEEN} ".join(map(str, values)))
-    return said
+            fields[name] = Field(f"{VALUE_SEPARATOR} ".join(map(str, values)))
+    return fields
 
 
-def _answers(form: Form, past: History, source: str, audits: OpenAudits) -> dict[str, Any]:
+def _page_variables(form: Form, past: History, source: str, audits: OpenAudits) -> dict[str, Any]:
     """Return what the page shows of past decisions and of what its form says."""
     cells = past.cells
     inputs.group_names(cells)  # refuses those that no page can show and no audit would take
-    limits = [line.strip() for line in form.word("limits").splitlines() if line.strip()]
-    assume = Assume.parse([NO_BETTER, *limits] if form.word("no_better") else limits) or None
+    limits = [line.strip() for line in form.text("limits").splitlines() if line.strip()]
+    assume = Assume.parse([NO_BETTER, *limits] if form.text("no_better") else limits) or None
     gamma, epsilon, delta = (form.number(name, 0.05) for name in ("gamma", "epsilon", "delta"))
-    question = Question(form.word("metric", "equalized_odds"), gamma, epsilon, delta)
+    question = Question(form.text("metric", "equalized_odds"), gamma, epsilon, delta)
     costs = Costs(form.number("feature", 0.0), form.number("label", 1.0))
-    ratio, runs = form.number("ratio", USUAL_RATIO), TRIAL_RUNS if form.word("trial_runs") else 0
+    ratio, trial_runs = (
+        form.number("ratio", USUAL_RATIO),
+        TRIAL_RUNS if form.text("trial_runs") else 0,
+    )
     require_in_unit("ratio", ratio)
-    r = denied_rates_by_ratio(cells, ratio)
-    with audits.long_work() if runs else nullcontext():
-        made = plan(past, question, costs, denied_rate=r, trial_runs=runs)
+    denied_rates = denied_rates_by_ratio(cells, ratio)
+    with audits.long_work() if trial_runs else nullcontext():
+        audit_plan = plan(past, question, costs, denied_rate=denied_rates, trial_runs=trial_runs)
     return {
         "past": past,
         "cells": cells,
@@ -243,19 +271,19 @@ def _answers(form: Form, past: History, source: str, audits: OpenAudits) -> dict
         "ratio": ratio,
         "assume": assume,
         "free": check(past, question, assume=assume),
-        "plan": made,
-        "runs": runs,
-        "r": r,
+        "plan": audit_plan,
+        "runs": trial_runs,
+        "r": denied_rates,
         "form": form,
     }
 
 
 def _settings_of(form: Form, name: str, seed: str, past: History, question: Question) -> Settings:
     """Return the settings of the audit that the form asks for, or refuse them."""
-    decimals = 2 if form.word("cents") else 0
+    decimals = 2 if form.text("cents") else 0
     costs = Costs(
-        feature=minor_units("feature", form.word("feature") or "0", decimals),
-        label=minor_units("label", form.word("label") or "0", decimals),
+        feature=minor_units("feature", form.text("feature") or "0", decimals),
+        label=minor_units("label", form.text("label") or "0", decimals),
     )
     return new_settings(
         name,
@@ -264,7 +292,7 @@ def _settings_of(form: Form, name: str, seed: str, past: History, question: Ques
         costs,
         seed=seed,
         budget=budget_of(form, decimals),
-        currency=form.word("currency"),
+        currency=form.text("currency"),
         decimals=decimals,
-        approvals=["budget", "concluded", "corrected"] if form.word("second") else [],
+        approvals=["budget", "concluded", "corrected"] if form.text("second") else [],
     )

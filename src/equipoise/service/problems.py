@@ -12,11 +12,15 @@ from starlette.exceptions import HTTPException
 from equipoise.errors import Conflict, LedgerError, ProtocolError, UnknownName, UnknownPerson
 from equipoise.ledger import commands
 
-MEDIA = "application/problem+json"
-WAIT = {"Retry-After": "2"}  # seconds
-HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: WAIT, 503: WAIT}  # by status
+PROBLEM_MEDIA_TYPE = "application/problem+json"
+RETRY_SOON = {"Retry-After": "2"}  # seconds
+HEADERS_BY_STATUS = {
+    401: {"WWW-Authenticate": "Bearer"},
+    429: RETRY_SOON,
+    503: RETRY_SOON,
+}  # by status
 
-TYPES: Mapping[str, tuple[int, str]] = {
+PROBLEM_TYPES: Mapping[str, tuple[int, str]] = {
     "malformed-request": (400, "The request cannot be read"),
     "unauthenticated": (401, "A valid token is needed"),
     "forbidden": (403, "This token may not do this"),
@@ -48,8 +52,8 @@ class HttpProblem(HTTPException):
     def __init__(
         self, kind: str, detail: str = "", headers: Mapping[str, str] | None = None
     ) -> None:
-        status, self.title = TYPES[kind]
-        super().__init__(status, detail, {**HEADERS.get(status, {}), **(headers or {})})
+        status, self.title = PROBLEM_TYPES[kind]
+        super().__init__(status, detail, {**HEADERS_BY_STATUS.get(status, {}), **(headers or {})})
         self.kind = kind
 
     def __str__(self) -> str:
@@ -58,9 +62,9 @@ class HttpProblem(HTTPException):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the members of RFC 9457."""
-        own = {"title": self.title, "status": self.status_code, "detail": self.detail}
-        said = {name: value for name, value in own.items() if value}
-        return {"type": f"urn:equipoise:{self.kind}", **said}
+        members = {"title": self.title, "status": self.status_code, "detail": self.detail}
+        present_members = {name: value for name, value in members.items() if value}
+        return {"type": f"urn:equipoise:{self.kind}", **present_members}
 
 
 def as_problem(
@@ -74,12 +78,14 @@ def as_problem(
     if isinstance(error, HttpProblem):
         return error
     if isinstance(error, RequestValidationError):
-        return _unread(error.errors())
+        return _validation_problem(error.errors())
     if isinstance(error, HTTPException):
-        kinds = {404: "not-found", 405: "method-not-allowed"}
-        kind = kinds.get(error.status_code, "malformed-request")
-        words = error.detail if error.status_code == 400 else ""  # of a form, what is wrong with it
-        return HttpProblem(kind, words, headers=error.headers)
+        kinds_by_status = {404: "not-found", 405: "method-not-allowed"}
+        kind = kinds_by_status.get(error.status_code, "malformed-request")
+        detail_text = (
+            error.detail if error.status_code == 400 else ""
+        )  # of a form, what is wrong with it
+        return HttpProblem(kind, detail_text, headers=error.headers)
     kind, detail = "invalid-input", str(error)
     if isinstance(error, LedgerError):
         kind = "storage-unavailable"
@@ -91,21 +97,23 @@ def as_problem(
         kind, detail = "unknown-person", ""
     elif isinstance(error, UnknownName) and isinstance(command, commands.Approve | commands.Reject):
         kind = "unknown-proposal"
-    secret = isinstance(error, LedgerError | ProtocolError) and not may_see_details
-    return HttpProblem(kind, "" if secret else detail)
+    is_secret = isinstance(error, LedgerError | ProtocolError) and not may_see_details
+    return HttpProblem(kind, "" if is_secret else detail)
 
 
-def _unread(errors: Sequence[Any]) -> HttpProblem:
+def _validation_problem(errors: Sequence[Any]) -> HttpProblem:
     """Say what is wrong with a request's body, path or query."""
-    if any(one["type"] == "json_invalid" for one in errors):
+    if any(error["type"] == "json_invalid" for error in errors):
         return HttpProblem("malformed-request", "the body is not JSON")
     lines = []
-    for one in errors[:10]:
-        place = ".".join(str(part) for part in one["loc"][1:]) or "body"
-        lines.append(f"{place}: {one['msg'].removeprefix('Value error, ')}")
+    for error in errors[:10]:
+        field_path = ".".join(str(part) for part in error["loc"][1:]) or "body"
+        lines.append(f"{field_path}: {error['msg'].removeprefix('Value error, ')}")
     return HttpProblem("invalid-input", "; ".join(lines).encode("utf-8", "replace").decode()[:2000])
 
 
 def to_response(problem: HttpProblem) -> JSONResponse:
     """Return a problem as an answer."""
-    return JSONResponse(problem.to_dict(), problem.status_code, problem.headers, media_type=MEDIA)
+    return JSONResponse(
+        problem.to_dict(), problem.status_code, problem.headers, media_type=PROBLEM_MEDIA_TYPE
+    )

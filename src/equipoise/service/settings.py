@@ -20,14 +20,14 @@ from equipoise.service.tokens import Role
 Network = IPv4Network | IPv6Network
 
 
-def _listed(given: Any) -> Any:
-    return given.replace(" ", "").strip(",").split(",") if isinstance(given, str) else given
+def _split_list(value: Any) -> Any:
+    return value.replace(" ", "").strip(",").split(",") if isinstance(value, str) else value
 
 
-def _paired(given: Any) -> Any:
-    if not isinstance(given, str):
-        return given
-    pairs = [one.partition("=") for one in given.split(",") if one.strip()]
+def _split_pairs(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    pairs = [pair.partition("=") for pair in value.split(",") if pair.strip()]
     return {group.strip(): role.strip() for group, _, role in pairs}
 
 
@@ -79,33 +79,35 @@ class ServiceSettings(BaseSettings):
     read_memory: Annotated[int, Field(ge=256 << 20)] = 1 << 30
     read_seconds: Annotated[int, Field(gt=0)] = 120
     forwarded_from: str = "127.0.0.1"
-    proxy_peers: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_listed)] = ()
+    proxy_peers: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_split_list)] = ()
     proxy_secret: SecretStr = SecretStr("")
-    proxy_roles: Annotated[dict[str, Role], NoDecode, BeforeValidator(_paired)] = {}
+    proxy_roles: Annotated[dict[str, Role], NoDecode, BeforeValidator(_split_pairs)] = {}
     proxy_actor: str = "X-Forwarded-Email"
     proxy_groups: str = "X-Forwarded-Groups"
 
     @model_validator(mode="after")
-    def _is_whole(self) -> ServiceSettings:
+    def _require_consistent(self) -> ServiceSettings:
         """Refuse a ledger in memory, and half a sign-on: peers, a secret and roles together."""
         if kind_and_path(self.ledger) == ("sqlite", None):
-            words = "a service needs a ledger that several connections share: a file"
-            raise ValueError(f"EQUIPOISE_LEDGER: {words}")
-        given = [bool(self.proxy_peers), bool(self.proxy_secret), bool(self.proxy_roles)]
-        if any(given) and not all(given):
+            rule = "a service needs a ledger that several connections share: a file"
+            raise ValueError(f"EQUIPOISE_LEDGER: {rule}")
+        proxy_parts = [bool(self.proxy_peers), bool(self.proxy_secret), bool(self.proxy_roles)]
+        if any(proxy_parts) and not all(proxy_parts):
             raise ValueError("proxy_peers, proxy_secret and proxy_roles are needed together")
-        if all(given) and len(self.proxy_secret.get_secret_value()) < 16:
+        if all(proxy_parts) and len(self.proxy_secret.get_secret_value()) < 16:
             raise ValueError("proxy_secret must have at least 16 characters")
         return self
 
     @property
     def token_store(self) -> str:
         """Where tokens are kept: if nobody says, in a file of their own or the same PostgreSQL."""
-        beside = self.ledger if self.ledger.startswith("postgres") else f"{self.ledger}.tokens"
-        return self.tokens or beside
+        default_place = (
+            self.ledger if self.ledger.startswith("postgres") else f"{self.ledger}.tokens"
+        )
+        return self.tokens or default_place
 
 
-def load_settings(**given: Any) -> ServiceSettings:
+def load_settings(**overrides: Any) -> ServiceSettings:
     """Return settings from arguments and the environment; say which one breaks which rule.
 
     Examples
@@ -114,9 +116,11 @@ def load_settings(**given: Any) -> ServiceSettings:
     'audits.db.tokens'
     """
     try:
-        return ServiceSettings(**given)
+        return ServiceSettings(**overrides)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = f"EQUIPOISE_{'_'.join(map(str, first['loc'])).upper()}" if first["loc"] else ""
-        words = first["msg"].removeprefix("Value error, ")
-        raise InvalidInput(f"{name + ': ' if name else ''}{words}") from None
+        problem = error.errors(include_url=False)[0]
+        variable = (
+            f"EQUIPOISE_{'_'.join(map(str, problem['loc'])).upper()}" if problem["loc"] else ""
+        )
+        rule = problem["msg"].removeprefix("Value error, ")
+        raise InvalidInput(f"{variable + ': ' if variable else ''}{rule}") from None

@@ -19,10 +19,10 @@ from equipoise.report import Report
 log = logging.getLogger("equipoise.service")
 
 
-LISTED = 10  # people in a list of what is to be done
-TRACING = 0.1  # share of the time in which the evidence over time may be traced anew
-REPORTS = ThreadPoolExecutor(4, "report")  # made in the background, of all audits
-AGES = ((1, "since yesterday"), (7, "a week"), (30, "a month"), (90, "three months"),
+MAX_LISTED = 10  # people in a list of what is to be done
+TRACING_TIME_SHARE = 0.1  # share of the time in which the evidence over time may be traced anew
+REPORT_POOL = ThreadPoolExecutor(4, "report")  # made in the background, of all audits
+AGE_CLASSES = ((1, "since yesterday"), (7, "a week"), (30, "a month"), (90, "three months"),
         (365, "a year"), (inf, "longer"))  # fmt: skip
 
 
@@ -53,32 +53,37 @@ class Snapshot:
     conflicts: Sequence[PersonRecord]
 
     @classmethod
-    def of(cls, live: LiveAudit, status: Status, report: Report | None = None) -> Snapshot:
+    def take(cls, live: LiveAudit, status: Status, report: Report | None = None) -> Snapshot:
         """Gather what is shown beside the report."""
         states = Counter(status.states)
-        wanted = status.people - states["SKIPPED"]
-        looked = () if live.settings.assist is None else (("looked at", wanted, ""),)
-        known = states["REVEALED"] + states["CORRECTED"]
-        today, ages = datetime.now(UTC).date(), {words: Counter[str]() for _, words in AGES}
-        for state, day, number in live.pending_by_day():
+        considered = status.people - states["SKIPPED"]
+        scored_step = () if live.settings.assist is None else (("looked at", considered, ""),)
+        answered = states["REVEALED"] + states["CORRECTED"]
+        today, ages = (
+            datetime.now(UTC).date(),
+            {age_class: Counter[str]() for _, age_class in AGE_CLASSES},
+        )
+        for state, day, people in live.pending_by_day():
             age = (today - date.fromisoformat(day)).days
-            ages[next(words for most, words in AGES if age <= most)][state] += number
+            ages[next(age_class for max_days, age_class in AGE_CLASSES if age <= max_days)][
+                state
+            ] += people
         return cls(
             status=status,
             report=report,
             funnel=(
                 ("arrived", status.people, ""),
-                *looked,
-                ("asked for", wanted - states["SCORE_ONLY"], ""),
-                ("carried out or answered", known + states["EXECUTED"], ""),
-                ("outcome known", known, "REVEALED"),
+                *scored_step,
+                ("asked for", considered - states["SCORE_ONLY"], ""),
+                ("carried out or answered", answered + states["EXECUTED"], ""),
+                ("outcome known", answered, "REVEALED"),
                 ("refused", states["WITHDRAWN"], "WITHDRAWN"),
                 ("given up", states["WRITTEN_OFF"], "WRITTEN_OFF"),
             ),
             ages=ages,
-            late=live.people(states=("OVERDUE",), limit=LISTED),
-            unconfirmed=live.people(states=("RESERVED",), limit=LISTED),
-            conflicts=live.people(conflicted=True, limit=LISTED) if status.conflicts else (),
+            late=live.people(states=("OVERDUE",), limit=MAX_LISTED),
+            unconfirmed=live.people(states=("RESERVED",), limit=MAX_LISTED),
+            conflicts=live.people(conflicted=True, limit=MAX_LISTED) if status.conflicts else (),
         )
 
     @property
@@ -107,32 +112,36 @@ class ReportCache:
         self._lock = threading.Lock()
         self._work: Future[None] | None = None
         self._latest: Snapshot | None = None
-        self._traced, self._trace_at = "", 0.0
+        self._traced_head, self._next_trace_time = "", 0.0
 
-    def look(self, patience: float) -> Snapshot:
+    def current(self, wait_seconds: float) -> Snapshot:
         """Return the latest, after at most so many seconds."""
         with self._lock:
-            seen = self._latest
-            if seen is None or self._work is None or self._work.done():
-                status, report = self._live.status(), seen.report if seen else None
-                if seen is None or seen.status.head != status.head:
-                    seen = self._latest = Snapshot.of(self._live, status, report)
+            snapshot = self._latest
+            if snapshot is None or self._work is None or self._work.done():
+                status, report = self._live.status(), snapshot.report if snapshot else None
+                if snapshot is None or snapshot.status.head != status.head:
+                    snapshot = self._latest = Snapshot.take(self._live, status, report)
                 is_new = report is None or report.status.head != status.head
-                if is_new or (self._traced != status.head and time.monotonic() > self._trace_at):
-                    self._work = REPORTS.submit(self._bring_up_to_date, report)
+                if is_new or (
+                    self._traced_head != status.head and time.monotonic() > self._next_trace_time
+                ):
+                    self._work = REPORT_POOL.submit(self._bring_up_to_date, report)
             work = self._work
         if work is not None:
-            wait([work], timeout=patience)
-        return self._latest or seen
+            wait([work], timeout=wait_seconds)
+        return self._latest or snapshot
 
-    def _bring_up_to_date(self, last: Report | None) -> None:
+    def _bring_up_to_date(self, last_report: Report | None) -> None:
         start = time.monotonic()
-        known = None if last is None or start > self._trace_at else last.evidence
+        last_evidence = (
+            None if last_report is None or start > self._next_trace_time else last_report.evidence
+        )
         try:
-            report = Report.of(self._live, evidence=known)
-            self._latest = Snapshot.of(self._live, report.status, report)
-            if known is None:
-                self._traced = report.status.head
-                self._trace_at = start + (time.monotonic() - start) / TRACING
+            report = Report.of(self._live, evidence=last_evidence)
+            self._latest = Snapshot.take(self._live, report.status, report)
+            if last_evidence is None:
+                self._traced_head = report.status.head
+                self._next_trace_time = start + (time.monotonic() - start) / TRACING_TIME_SHARE
         except Exception as error:
             log.warning("no report", extra={"fields": {"error": str(error)}})

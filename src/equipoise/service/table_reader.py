@@ -16,16 +16,16 @@ from typing import Any
 from equipoise.errors import EquipoiseError, InvalidInput
 from equipoise.history.problems import UnreadTable
 
-ROWS = 100_000  # people in one upload
-ANSWER = 64 << 20  # characters that the service is ready to hear
-HELD = {
+MAX_PEOPLE = 100_000  # people in one upload
+MAX_ANSWER_CHARACTERS = 64 << 20  # characters that the service is ready to hear
+COLUMN_CONTENTS = {
     "person": "the pseudonyms of people",
     "group": "their groups",
     "decision": "the decisions about them",
     "outcome": "their outcomes",
 }
 """Column of an upload -> what it holds."""
-HEADROOM = 3 << 30  # address space that engines reserve without using it
+ADDRESS_SPACE_HEADROOM = 3 << 30  # address space that engines reserve without using it
 
 
 def _main() -> None:
@@ -34,52 +34,54 @@ def _main() -> None:
     _limit(job["memory"], job["seconds"], job["folder"])
     try:
         _require_table(job["path"])
-        found: dict[str, Any] = {"found": _rows(job) if "rows" in job else _counts(job)}
+        answer: dict[str, Any] = {"found": _rows(job) if "rows" in job else _counts(job)}
     except MemoryError:
         return
     except Exception as error:  # whatever a broken file does to its reader
         if "Out of Memory" in str(error):  # of the engine, whose limit is smaller
             return
-        ours = isinstance(error, EquipoiseError)
-        found = {"error": str(error) if ours else f"cannot read the table: {error}"}
+        is_our_message = isinstance(error, EquipoiseError)
+        answer = {"error": str(error) if is_our_message else f"cannot read the table: {error}"}
         if isinstance(error, UnreadTable):
-            found = {"error": "\n".join(error.problems), "proposal": error.proposal}
-    answer = json.dumps(found, default=str)
-    sys.stdout.write(answer if len(answer) <= ANSWER else "")  # nothing: it takes too much
+            answer = {"error": "\n".join(error.problems), "proposal": error.proposal}
+    answer_text = json.dumps(answer, default=str)
+    sys.stdout.write(
+        answer_text if len(answer_text) <= MAX_ANSWER_CHARACTERS else ""
+    )  # nothing: it takes too much
 
 
 def _limit(memory: int, seconds: int, folder: str) -> None:
     """Limit this process, and the engine in it, which would rather take what the machine has."""
-    for kind, most in (
-        (resource.RLIMIT_AS, memory + HEADROOM),
+    for resource_kind, limit in (
+        (resource.RLIMIT_AS, memory + ADDRESS_SPACE_HEADROOM),
         (resource.RLIMIT_DATA, 2 * memory),
         (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_FSIZE, 2 * memory),
         (resource.RLIMIT_CORE, 0),
     ):
-        resource.setrlimit(kind, (most, most))
+        resource.setrlimit(resource_kind, (limit, limit))
     import duckdb
 
     connect = duckdb.connect
 
-    def limited(*args: Any, **kwargs: Any) -> duckdb.DuckDBPyConnection:
+    def connect_within_limits(*args: Any, **kwargs: Any) -> duckdb.DuckDBPyConnection:
         connection = connect(*args, **kwargs)
         connection.execute(f"SET memory_limit = '{memory // 2}B'")
         connection.execute("SET threads = 2")
         connection.execute("SET temp_directory = ?", [folder])
         return connection
 
-    duckdb.connect = limited
+    duckdb.connect = connect_within_limits
 
 
 def _counts(job: Mapping[str, Any]) -> Any:
     from equipoise.history import History
 
-    read = History.read(job["path"], **job["options"])
+    history = History.read(job["path"], **job["options"])
     return {
-        "cells": read.cells.to_dict(),
-        "notes": read.notes,
-        "coding": read.coding and read.coding.to_json(),
+        "cells": history.cells.to_dict(),
+        "notes": history.notes,
+        "coding": history.coding and history.coding.to_json(),
     }
 
 
@@ -90,10 +92,14 @@ def _rows(job: Mapping[str, Any]) -> list[dict[str, str]]:
         if name not in header:
             raise InvalidInput(
                 f"the table has no column {name!r}; it has {', '.join(header)}. Give the one that "
-                f"holds {HELD[name]} the name {name!r}, and send the table again"
+                f"holds {COLUMN_CONTENTS[name]} the name {name!r}, and send the table again"
             )
-    places = {n: header.index(n) for n in (*job["rows"], *job["optional"]) if n in header}
-    return [{name: row[at] for name, at in places.items()} for row in rows]
+    column_indices = {
+        column: header.index(column)
+        for column in (*job["rows"], *job["optional"])
+        if column in header
+    }
+    return [{name: row[index] for name, index in column_indices.items()} for row in rows]
 
 
 def _table(path: str) -> tuple[list[str], list[list[str]]]:
@@ -110,9 +116,9 @@ def _table(path: str) -> tuple[list[str], list[list[str]]]:
             table = engine.read_csv(path, header=True, all_varchar=True)
         else:
             table = engine.read_parquet(path)
-        header, rows = table.columns, table.limit(ROWS + 1).fetchall()
-    if len(rows) > ROWS:
-        raise InvalidInput(f"a table may hold at most {ROWS:,} people; send it in parts")
+        header, rows = table.columns, table.limit(MAX_PEOPLE + 1).fetchall()
+    if len(rows) > MAX_PEOPLE:
+        raise InvalidInput(f"a table may hold at most {MAX_PEOPLE:,} people; send it in parts")
     cells = [["" if cell is None else str(cell).strip() for cell in row] for row in rows]
     return [str(name) for name in header], cells
 

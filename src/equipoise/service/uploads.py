@@ -24,12 +24,12 @@ from starlette.datastructures import UploadFile
 
 from equipoise.errors import InvalidInput
 from equipoise.history.problems import UnreadTable
-from equipoise.service.forms import Form, own_form
+from equipoise.service.forms import Form, read_own_form
 from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
 
-SUFFIXES = (".csv", ".parquet", ".xlsx")
-READER = (sys.executable, "-P", str(Path(__file__).with_name("table_reader.py")))
+TABLE_SUFFIXES = (".csv", ".parquet", ".xlsx")
+READER_COMMAND = (sys.executable, "-P", str(Path(__file__).with_name("table_reader.py")))
 
 
 class Uploads:
@@ -37,48 +37,52 @@ class Uploads:
 
     def __init__(self, settings: ServiceSettings) -> None:
         self._settings = settings
-        self._turn = asyncio.Lock()
-        self._waiting: set[str] = set()
+        self._reading_turn = asyncio.Lock()
+        self._busy_callers: set[str] = set()
 
     @contextlib.asynccontextmanager
-    async def sent_by(self, request: Request) -> AsyncIterator[Form]:
+    async def receive_form(self, request: Request) -> AsyncIterator[Form]:
         """Yield a form with its table, unless the caller's earlier one is still sent or read."""
         caller = request.state.caller.name
-        if caller in self._waiting:
+        if caller in self._busy_callers:
             raise HttpProblem("busy", "your earlier table is still being read")
-        self._waiting.add(caller)
+        self._busy_callers.add(caller)
         try:
-            yield await own_form(request)
+            yield await read_own_form(request)
         finally:
-            self._waiting.discard(caller)
+            self._busy_callers.discard(caller)
             await request.close()
 
     async def read(self, table: UploadFile | None, **job: Any) -> Any:
         """Return what the program that reads tables finds; see ``table_reader.py``."""
         if table is None or table.filename is None:
             raise InvalidInput("choose a table first")
-        suffix, kinds = Path(table.filename).suffix.lower(), ", ".join(SUFFIXES)
-        if suffix not in SUFFIXES:
-            raise InvalidInput(f"a table must be one of {kinds}; got {suffix or 'none'}")
-        async with self._turn:
+        suffix, known_suffixes = Path(table.filename).suffix.lower(), ", ".join(TABLE_SUFFIXES)
+        if suffix not in TABLE_SUFFIXES:
+            raise InvalidInput(f"a table must be one of {known_suffixes}; got {suffix or 'none'}")
+        async with self._reading_turn:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / f"table{suffix}"
                 with path.open("wb") as file:
                     await asyncio.to_thread(shutil.copyfileobj, table.file, file, 1 << 20)
-                found = await self._in_a_process({**job, "path": str(path), "folder": folder})
-        if "error" in found:  # in the reader's words, not with the server's folders
-            words = found["error"].replace(str(path), table.filename)
-            raise UnreadTable(words, words.splitlines(), found.get("proposal"))
-        return found["found"]
+                answer = await self._run_reader({**job, "path": str(path), "folder": folder})
+        if "error" in answer:  # in the reader's words, not with the server's folders
+            message = answer["error"].replace(str(path), table.filename)
+            raise UnreadTable(message, message.splitlines(), answer.get("proposal"))
+        return answer["found"]
 
-    async def _in_a_process(self, job: Mapping[str, Any]) -> Any:
+    async def _run_reader(self, job: Mapping[str, Any]) -> Any:
         memory, seconds = self._settings.read_memory, self._settings.read_seconds
-        said = json.dumps({**job, "memory": memory, "seconds": seconds}).encode()
+        job_text = json.dumps({**job, "memory": memory, "seconds": seconds}).encode()
         try:
-            done = await asyncio.to_thread(
-                subprocess.run, READER, input=said, capture_output=True, timeout=2 * seconds
+            process = await asyncio.to_thread(
+                subprocess.run,
+                READER_COMMAND,
+                input=job_text,
+                capture_output=True,
+                timeout=2 * seconds,
             )
-            return json.loads(done.stdout)
+            return json.loads(process.stdout)
         except (subprocess.TimeoutExpired, ValueError):
-            words = f"reading this table takes more than {memory >> 20:,} MB or {seconds} s"
-            return {"error": f"{words}; send fewer rows or columns, or count it by Python"}
+            limit_text = f"reading this table takes more than {memory >> 20:,} MB or {seconds} s"
+            return {"error": f"{limit_text}; send fewer rows or columns, or count it by Python"}

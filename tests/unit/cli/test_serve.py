@@ -90,7 +90,7 @@ def test_the_demonstration_lives_and_its_link_logs_in(
         servers[0].run()
 
     monkeypatch.setattr("uvicorn.run", serve)
-    monkeypatch.setattr(demonstration, "PAUSE", 0.01)
+    monkeypatch.setattr(demonstration, "ARRIVAL_PAUSE_SECONDS", 0.01)
     words = ["serve", "--demo", "--ledger", ledger, "--port", str(port)]
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(CliRunner().invoke, app, words)
@@ -99,7 +99,7 @@ def test_the_demonstration_lives_and_its_link_logs_in(
         finally:
             servers[0].should_exit = True
         said = done.result().stdout
-    assert people >= demonstration.AT_ONCE
+    assert people >= demonstration.PEOPLE_PER_ARRIVAL
     link = re.search(rf"log in, today: http://127.0.0.1:{port}/login#token=(\S+)", said)
     assert link is not None, said
     store = TokenStore(f"{ledger}.tokens")
@@ -107,7 +107,7 @@ def test_the_demonstration_lives_and_its_link_logs_in(
     store.close()
     assert found is not None
     assert (found.role, found.audit) == ("auditor", None)
-    LiveAudit.open(ledger, demonstration.DEMONSTRATION).verify()
+    LiveAudit.open(ledger, demonstration.DEMONSTRATION_AUDIT).verify()
 
 
 def _wait_for_people(servers: list[uvicorn.Server], ledger: str) -> int:
@@ -120,7 +120,7 @@ def _wait_for_people(servers: list[uvicorn.Server], ledger: str) -> int:
     config = servers[0].config
     with httpx.Client(base_url=f"http://{config.host}:{config.port}", headers=held) as client:
         while True:
-            status = client.get(f"/v1/audits/{quote(demonstration.DEMONSTRATION)}/status")
+            status = client.get(f"/v1/audits/{quote(demonstration.DEMONSTRATION_AUDIT)}/status")
             if status.is_success and (people := Status.from_dict(status.json()).people):
                 return people
             time.sleep(0.02)

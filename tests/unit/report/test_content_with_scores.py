@@ -104,7 +104,7 @@ def test_the_report_says_that_the_audit_looks_and_of_whom_it_speaks(report: Repo
 
 def test_looked_at_is_not_asked_for(looked: Sampled) -> None:
     live, _ = looked
-    funnel = {words: number for words, number, _ in Snapshot.of(live, live.status()).funnel}
+    funnel = {words: number for words, number, _ in Snapshot.take(live, live.status()).funnel}
     assert funnel["asked for"] == funnel["outcome known"] + 1 < funnel["looked at"]
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from equipoise import Costs, History, LiveAudit, Question
 from equipoise.report import Report, to_html
 from equipoise.service.access import Caller
-from equipoise.service.forms import page
+from equipoise.service.forms import render_page
 from equipoise.service.snapshot import Snapshot
 from equipoise.service.tokens import Role
 
@@ -28,9 +28,9 @@ def test_expected_in_all_is_at_least_what_is_spent_and_says_what_it_is() -> None
         now = replace(status, spent=paid)
         assert forecast.range_in_all(paid)[1] == expected
         assert min(forecast.range_in_all(paid)) >= paid > low
-        seen = Snapshot.of(live, now, report)
+        seen = Snapshot.take(live, now, report)
         facts = {"name": "x", "checkpoint": None, "proof": None, "settings": live.settings}
-        words = page(READER, "live.html", seen=seen, **facts).body.decode()
+        words = render_page(READER, "live.html", seen=seen, **facts).body.decode()
         assert f"<b>{status.money(expected)}</b><span>expected in all" in words
         assert "given what was learnt" in words
         assert to_html(replace(report, status=now)).count("Expected in all") == 1
@@ -49,5 +49,5 @@ def test_whose_intervals_do_not_meet_differ() -> None:
     past = History.from_cells({"A": CELLS, "B": {**CELLS, "denied": 65_000}})
     live = LiveAudit.create("sqlite://", "x", past, Question("demographic_parity"), Costs())
     status = live.status()
-    assert Snapshot.of(live, status).apart == []
-    assert Snapshot.of(live, status, Report.of(live)).apart == [("selection rate", "A", "B")]
+    assert Snapshot.take(live, status).apart == []
+    assert Snapshot.take(live, status, Report.of(live)).apart == [("selection rate", "A", "B")]
