@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -42,18 +42,18 @@ class Interval(JsonValue):
 
     def with_estimate(self, value: float | None) -> Interval:
         """Return the range with a best guess, which is kept inside it."""
-        guess = None if value is None else min(max(value, self.lower), self.upper)
-        return Interval(self.lower, self.upper, guess)
+        estimate = None if value is None else min(max(value, self.lower), self.upper)
+        return Interval(self.lower, self.upper, estimate)
 
     @property
     def percent(self) -> str:
         """The range in percent, and the best guess."""
-        guess = "" if self.estimate is None else f" ({100 * self.estimate:.1f})"
-        return f"{100 * self.lower:.1f} to {100 * self.upper:.1f}%{guess}"
+        estimate = "" if self.estimate is None else f" ({100 * self.estimate:.1f})"
+        return f"{100 * self.lower:.1f} to {100 * self.upper:.1f}%{estimate}"
 
     def __str__(self) -> str:
-        middle = "" if self.estimate is None else f"{self.estimate:.3f} in "
-        return f"{middle}[{self.lower:.3f}, {self.upper:.3f}]"
+        estimate = "" if self.estimate is None else f"{self.estimate:.3f} in "
+        return f"{estimate}[{self.lower:.3f}, {self.upper:.3f}]"
 
 
 @dataclass(frozen=True)
@@ -74,21 +74,34 @@ class GroupShares(JsonValue):
         A rate is a fraction of functions that are linear in each of the three shares, so that it
         is least and largest at corners of their box.
         """
-        shares = (self.denied, self.approved_good, self.denied_good)
-        corners = product(*((share.lower, share.upper) for share in shares))
-        found = [value for corner in corners if (value := _rate_at(rate, *corner)) is not None]
-        if not found:  # undefined: it may be anything
+        corners = product(*((share.lower, share.upper) for share in self._shares))
+        corner_values = []
+        for denied, approved_good, denied_good in corners:
+            value = _rate_at(rate, denied, approved_good, denied_good)
+            if value is not None:
+                corner_values.append(value)
+        if not corner_values:  # undefined at every corner: it may be anything
             return Interval(0.0, 1.0)
-        known = Interval(max(min(found), 0.0), min(max(found), 1.0))  # but for rounding
-        denied, good, r = (share.estimate for share in shares)
-        if denied is None or (good is None and denied < 1.0):
-            return known
-        return known.with_estimate(_rate_at(rate, denied, good or 0.0, r))
+        # Rounding may take a rate out of [0, 1].
+        interval = Interval(max(min(corner_values), 0.0), min(max(corner_values), 1.0))
+        return interval.with_estimate(self._estimate(rate))
+
+    @property
+    def _shares(self) -> tuple[Interval, Interval, Interval]:
+        return self.denied, self.approved_good, self.denied_good
+
+    def _estimate(self, rate: Rate) -> float | None:
+        """Return a rate at the estimates of the shares; None where one that matters is missing."""
+        denied, approved_good, denied_good = (share.estimate for share in self._shares)
+        if denied is None or (approved_good is None and denied < 1.0):
+            return None
+        return _rate_at(rate, denied, approved_good or 0.0, denied_good)
 
 
-def _rate_at(rate: Rate, denied: float, good: float, r: float | None) -> float | None:
+def _rate_at(rate: Rate, denied: float, approved_good: float, r: float | None) -> float | None:
     """Return a rate at these shares; None if it is undefined, or r matters and is not known."""
-    curve = rate.curve((1.0 - denied) * good, (1.0 - denied) * (1.0 - good), denied)
+    approved = 1.0 - denied
+    curve = rate.curve(approved * approved_good, approved * (1.0 - approved_good), denied)
     if curve is None or (r is None and curve.trend != 0):
         return None
     return curve.value_at(min(max(r or 0.0, 0.0), 1.0))
@@ -106,8 +119,12 @@ class Separation(JsonValue):
         return f"the {self.rate.replace('_', ' ')} of {self.higher} is above that of {self.lower}"
 
 
+RatesByGroup = Mapping[str, Mapping[str, Interval]]
+"""Rate name -> group -> interval."""
+
+
 def separation(
-    rates: Mapping[str, Mapping[str, Interval]], compare: str | Comparison = GapScale.DIFFERENCE
+    rates: RatesByGroup, compare: str | Comparison = GapScale.DIFFERENCE
 ) -> Separation | None:
     """Return the compared groups and the rate whose intervals are furthest apart; None if all meet.
 
@@ -117,17 +134,14 @@ def separation(
     >>> print(separation({"selection_rate": {"A": a, "B": b, "C": c}}))
     the selection rate of B is above that of A
     """
-    apart = {
-        found: high.lower - low.upper
-        for found, high, low in _pairs(rates, compare)
-        if high.lower > low.upper
-    }
-    return max(apart, key=apart.__getitem__, default=None)
+    distances = {}
+    for pair, higher, lower in _pairs(rates, compare):
+        if higher.lower > lower.upper:
+            distances[pair] = higher.lower - lower.upper
+    return max(distances, key=distances.__getitem__, default=None)
 
 
-def gap_interval(
-    rates: Mapping[str, Mapping[str, Interval]], compare: str | Comparison = GapScale.DIFFERENCE
-) -> Interval:
+def gap_interval(rates: RatesByGroup, compare: str | Comparison = GapScale.DIFFERENCE) -> Interval:
     """Return the gaps that rates can have if each lies in its interval, and the best guess.
 
     Examples
@@ -136,27 +150,37 @@ def gap_interval(
     >>> print(gap_interval({"selection_rate": {"A": a, "B": b}}))
     0.300 in [0.100, 0.400]
     """
-    asked = as_comparison(compare).resolve(next(iter(rates.values())))
-    own = [[(i.lower, i.upper, i.estimate) for i in by.values()] for by in rates.values()]
-    low, high, guess = np.moveaxis(np.array(own, dtype=float), -1, 0)
-    known = not np.isnan(guess[:, asked.groups]).any()
+    comparison = as_comparison(compare).resolve(next(iter(rates.values())))
+    # Axes: rate, group. An estimate that is missing is not a number.
+    lower = _stack(rates, lambda interval: interval.lower)
+    upper = _stack(rates, lambda interval: interval.upper)
+    estimates = _stack(rates, lambda interval: interval.estimate)
+    has_estimate = not np.isnan(estimates[:, comparison.groups]).any()
     return Interval(
-        float(asked.least_gap(low, high).max()),
-        float(asked.largest_gap(low, high).max()),
-        float(asked.gap(guess).max()) if known else None,
+        float(comparison.least_gap(lower, upper).max()),
+        float(comparison.largest_gap(lower, upper).max()),
+        float(comparison.gap(estimates).max()) if has_estimate else None,
     )
 
 
+def _stack(rates: RatesByGroup, number_of: Callable[[Interval], float | None]) -> Array:
+    """Return a number of every interval; axes: rate, group."""
+    rows = [[number_of(interval) for interval in by.values()] for by in rates.values()]
+    return np.array(rows, dtype=float)
+
+
 def _pairs(
-    rates: Mapping[str, Mapping[str, Interval]], compare: str | Comparison
+    rates: RatesByGroup, compare: str | Comparison
 ) -> list[tuple[Separation, Interval, Interval]]:
     """Return every gap that counts, with the higher and the lower group's interval."""
-    return [
-        (Separation(rate, names[high], names[low]), by_group[names[high]], by_group[names[low]])
-        for rate, by_group in rates.items()
-        for names in [[*by_group]]
-        for high, low in as_comparison(compare).resolve(names).pairs
-    ]
+    pairs = []
+    for rate, by_group in rates.items():
+        names = list(by_group)
+        for higher_position, lower_position in as_comparison(compare).resolve(names).pairs:
+            higher = names[higher_position]
+            lower = names[lower_position]
+            pairs.append((Separation(rate, higher, lower), by_group[higher], by_group[lower]))
+    return pairs
 
 
 @dataclass(frozen=True)
@@ -251,55 +275,96 @@ class Finding(JsonValue, Displayable):
 
         After UNFAIR the groups that the ranges separate, else those of the largest guessed gap.
         """
-        scale, pairs = self.question.gap_scale, _pairs(self.rates, self.question.comparison)
-        likely = {
-            found: float(scale.gap(low.estimate, high.estimate))
-            for found, high, low in pairs
-            if low.estimate is not None and high.estimate is not None
-        }
-        if (found := self.decided_by) is not None:
-            high, low = (self.rates[found.rate][g] for g in (found.higher, found.lower))
-            least = float(scale.gap(low.upper, high.lower))
-            if len({(pair.rate, *sorted((pair.higher, pair.lower))) for pair, *_ in pairs}) == 1:
-                least = max(least, self.lower)  # the gap is theirs
-            guess = ""
-            if found in likely:
-                guess = f", {_size(scale, max(likely[found], least))} by the best guess"
-            return f"{found} by at least {_size(scale, least)}{guess}"
-        if likely and len(likely) == len(pairs):
-            found = max(likely, key=likely.__getitem__)
-            return f"by the best guess {found} by {_size(scale, likely[found])}, the largest gap"
-        together = "no rate by itself tells two groups apart; all of them together do"
-        return together if self.verdict is Verdict.UNFAIR else ""
+        if self.decided_by is not None:
+            return self._describe_decided()
+        estimated_gaps = self._estimated_gaps()
+        n_pairs = len(_pairs(self.rates, self.question.comparison))
+        if estimated_gaps and len(estimated_gaps) == n_pairs:
+            largest = max(estimated_gaps, key=estimated_gaps.__getitem__)
+            size = _format_gap_size(self.question.gap_scale, estimated_gaps[largest])
+            return f"by the best guess {largest} by {size}, the largest gap"
+        if self.verdict is Verdict.UNFAIR:
+            return "no rate by itself tells two groups apart; all of them together do"
+        return ""
+
+    def _describe_decided(self) -> str:
+        """Return who differs by how much at least, after a verdict that intervals decided."""
+        separated = self.decided_by
+        assert separated is not None
+        scale = self.question.gap_scale
+        higher = self.rates[separated.rate][separated.higher]
+        lower = self.rates[separated.rate][separated.lower]
+        least = float(scale.gap(lower.upper, higher.lower))
+        if self._has_one_pair():  # then the gap of the finding is the gap of these groups
+            least = max(least, self.lower)
+        guess = ""
+        estimated_gaps = self._estimated_gaps()
+        if separated in estimated_gaps:
+            likely = max(estimated_gaps[separated], least)
+            guess = f", {_format_gap_size(scale, likely)} by the best guess"
+        return f"{separated} by at least {_format_gap_size(scale, least)}{guess}"
+
+    def _estimated_gaps(self) -> dict[Separation, float]:
+        """Return the best guess at every gap that counts, where both rates have one."""
+        gaps = {}
+        for pair, higher, lower in _pairs(self.rates, self.question.comparison):
+            if lower.estimate is not None and higher.estimate is not None:
+                gaps[pair] = float(self.question.gap_scale.gap(lower.estimate, higher.estimate))
+        return gaps
+
+    def _has_one_pair(self) -> bool:
+        """Say whether one rate of two groups is all that is compared, in whatever order."""
+        compared = set()
+        for pair, _, _ in _pairs(self.rates, self.question.comparison):
+            compared.add((pair.rate, frozenset({pair.higher, pair.lower})))
+        return len(compared) == 1
 
     @property
     def meaning(self) -> str:
         """What the verdict says and what it does not, in a sentence."""
-        gamma, threshold = f"{self.question.gamma:g}", f"{self.question.threshold:.10g}"
         if self.verdict is Verdict.INCONCLUSIVE:
-            neither = "INCONCLUSIVE says that neither is established"
-            return f"{neither}; the range for the gap is, all the same"
-        says, unsaid = f"at most {threshold}", f"at most {gamma}"
-        if self.verdict is Verdict.UNFAIR:
-            says, unsaid = f"more than {gamma}", f"more than {threshold}"
-        between = "between the two both answers are right, and the range may reach there"
-        return f"{self.verdict} says that the gap is {says}, not that it is {unsaid}: {between}"
+            return (
+                "INCONCLUSIVE says that neither is established; the range for the gap is, all the "
+                "same"
+            )
+        gamma = f"{self.question.gamma:g}"
+        threshold = f"{self.question.threshold:.10g}"
+        if self.verdict is Verdict.FAIR:
+            established = f"at most {threshold}"
+            not_established = f"at most {gamma}"
+        else:
+            established = f"more than {gamma}"
+            not_established = f"more than {threshold}"
+        return (
+            f"{self.verdict} says that the gap is {established}, not that it is {not_established}: "
+            "between the two both answers are right, and the range may reach there"
+        )
 
     def _rows(self) -> Sequence[Row]:
-        return [{"rate": rate, "group": g, **i.to_dict()} for rate, g, i in self._intervals()]
+        rows = []
+        for rate, group, interval in self._intervals():
+            rows.append({"rate": rate, "group": group, **interval.to_dict()})
+        return rows
 
     def _intervals(self) -> list[tuple[str, str, Interval]]:
         """Return the gap's interval, then every rate's of every group."""
-        rates = [(rate, g, i) for rate, by in self.rates.items() for g, i in by.items()]
-        return [("gap", "", Interval(self.lower, self.upper, self.estimate)), *rates]
+        intervals = [("gap", "", Interval(self.lower, self.upper, self.estimate))]
+        for rate, by_group in self.rates.items():
+            for group, interval in by_group.items():
+                intervals.append((rate, group, interval))
+        return intervals
 
     def rate_rows(self) -> list[Row]:
         """Return the ranges of every group's rates, a row per group."""
-        words = {rate.replace("_", " "): by_group for rate, by_group in self.rates.items()}
-        return [
-            {"group": g} | {w: f"{by[g].lower:.3f} to {by[g].upper:.3f}" for w, by in words.items()}
-            for g in next(iter(words.values()), {})
-        ]
+        groups = next(iter(self.rates.values()), {})
+        rows: list[Row] = []
+        for group in groups:
+            row: dict[str, object] = {"group": group}
+            for rate, by_group in self.rates.items():
+                interval = by_group[group]
+                row[rate.replace("_", " ")] = f"{interval.lower:.3f} to {interval.upper:.3f}"
+            rows.append(row)
+        return rows
 
     def all_rates(self) -> dict[str, dict[str, Interval]]:
         """Return an interval for every rate of every group, whatever was asked.
@@ -314,60 +379,72 @@ class Finding(JsonValue, Displayable):
         --------
         >>> from equipoise import History, check
         >>> counts = {"approved_positive": 600, "approved_negative": 200, "denied": 200}
-        >>> found = check(History.from_cells({"A": counts, "B": counts}), "equal_opportunity")
-        >>> print(found.all_rates()["selection_rate"]["A"])
+        >>> past = History.from_cells({"A": counts, "B": counts})
+        >>> print(check(past, "equal_opportunity").all_rates()["selection_rate"]["A"])
         0.800 in [0.767, 0.831]
         """
-        return {
-            name: {group: own.rate(rate) for group, own in self.shares.items()}
-            for name, rate in (RATES if self.shares else {}).items()
-        }
+        if not self.shares:
+            return {}
+        intervals = {}
+        for name, rate in RATES.items():
+            intervals[name] = {group: shares.rate(rate) for group, shares in self.shares.items()}
+        return intervals
 
     def all_metrics(self) -> dict[str, Interval]:
         """Return an interval for every metric's gap, compared as the question does.
 
         It follows from :meth:`all_rates` and holds together with it.
         """
-        rates, compare = self.all_rates(), self.question.comparison
-        return {
-            name: gap_interval({rate.name: rates[rate.name] for rate in metric.rates}, compare)
-            for name, metric in (METRICS if rates else {}).items()
-        }
+        all_rates = self.all_rates()
+        if not all_rates:
+            return {}
+        gaps = {}
+        for name, metric in METRICS.items():
+            rates = {rate.name: all_rates[rate.name] for rate in metric.rates}
+            gaps[name] = gap_interval(rates, self.question.comparison)
+        return gaps
 
     def all_rows(self) -> tuple[list[Row], list[Row]]:
         """Return :meth:`all_rates`, a row per rate, and :meth:`all_metrics`, a row per metric."""
-        rates: list[Row] = [
-            {"rate": rate.replace("_", " "), **{g: one.percent for g, one in by_group.items()}}
-            for rate, by_group in self.all_rates().items()
+        rate_rows: list[Row] = []
+        for rate, by_group in self.all_rates().items():
+            row = {"rate": rate.replace("_", " ")}
+            row |= {group: interval.percent for group, interval in by_group.items()}
+            rate_rows.append(row)
+        metric_rows: list[Row] = [
+            {"metric": metric.replace("_", " "), "gap": interval.percent}
+            for metric, interval in self.all_metrics().items()
         ]
-        metrics: list[Row] = [
-            {"metric": name.replace("_", " "), "gap": one.percent}
-            for name, one in self.all_metrics().items()
-        ]
-        return rates, metrics
+        return rate_rows, metric_rows
 
     def to_full_dict(self) -> dict[str, Any]:
         """Return :meth:`to_dict` with every rate and every metric, where there are any."""
-        more = {
-            "all_rates": to_plain_data(self.all_rates()),
-            "all_metrics": to_plain_data(self.all_metrics()),
-        }
-        return self.to_dict() | (more if self.shares else {})
+        data = self.to_dict()
+        if self.shares:
+            data["all_rates"] = to_plain_data(self.all_rates())
+            data["all_metrics"] = to_plain_data(self.all_metrics())
+        return data
 
     def _draw(self, ax: Axes) -> None:
         from equipoise.display import BLUE, FAIR, GREY, INK, UNFAIR, draw_ranges, wrap_caption
 
-        rows = [
-            (f"{rate.replace('_', ' ')}: {group}".rstrip(": "), i.lower, i.estimate, i.upper)
-            for rate, group, i in self._intervals()
-        ]
-        ends = (0.0, self.question.gamma, self.question.threshold, 1.0)
-        zones = (("fair", FAIR), ("either", GREY), ("unfair", UNFAIR))  # which answers are right
-        for (word, colour), start, end in zip(zones, ends, ends[1:], strict=False):
+        rows = []
+        for rate, group, interval in self._intervals():
+            label = f"{rate.replace('_', ' ')}: {group}".rstrip(": ")
+            rows.append((label, interval.lower, interval.estimate, interval.upper))
+        # Behind the gap: where FAIR is right, where both answers are, where UNFAIR is.
+        gamma = self.question.gamma
+        threshold = self.question.threshold
+        zones = (
+            ("fair", FAIR, 0.0, gamma),
+            ("either", GREY, gamma, threshold),
+            ("unfair", UNFAIR, threshold, 1.0),
+        )
+        for label, colour, start, end in zones:
             ax.fill_between([start, end], -0.5, 0.5, color=colour, alpha=0.13, lw=0)
-            if end - start > 0.06:
-                at = (start + end) / 2
-                ax.text(at, -0.56, word, ha="center", va="bottom", color=colour, size=8.5)
+            if end - start > 0.06:  # else the label does not fit
+                middle = (start + end) / 2
+                ax.text(middle, -0.56, label, ha="center", va="bottom", color=colour, size=8.5)
         draw_ranges(ax, rows, [INK, *[BLUE] * (len(rows) - 1)])
         ax.set_xlim(0.0, 1.0)
         axis = f"{self.question.gap_scale.noun} (the gap) and rates, as shares"
@@ -375,34 +452,39 @@ class Finding(JsonValue, Displayable):
         ax.set_title(wrap_caption(f"{self.verdict}: {self.who or self.reason}"), loc="left", pad=16)
 
     def __str__(self) -> str:
+        estimate = "" if self.estimate is None else f"{self.estimate:.3f}, "
+        lines = [
+            f"{self.verdict}: {self.reason}",
+            f"question    {self.question}",
+            f"gap         {estimate}between {self.lower:.3f} and {self.upper:.3f}",
+            f"spent       {self._describe_cost()}",
+        ]
+        for rate, by_group in self.rates.items():
+            lines.append(rate.replace("_", " "))
+            lines += [f"  {group}: {interval}" for group, interval in by_group.items()]
+        if self.who:
+            lines.append(f"who         {self.who}")
+        lines += [f"missing     {line}" for line in self.missing]
+        lines += [f"assumes     {line}" for line in self.assumptions]
+        lines += [f"WARNING     {line}" for line in self.warnings]
+        return "\n  ".join(lines)
+
+    def _describe_cost(self) -> str:
+        """Return what was spent, and on what."""
         cost = f"{self.cost:,.10g}"
         if self.currency or self.decimals:
             cost = format_money(self.cost, self.currency, self.decimals)
-        more = f" and {self.features:,} feature vectors" if self.features else ""
+        besides = ""
         if self.score_only:
-            more = f" and {self.score_only:,} more people looked at"
-        guess = "" if self.estimate is None else f"{self.estimate:.3f}, "
-        rates = [
-            line
-            for rate, by_group in self.rates.items()
-            for line in (rate.replace("_", " "), *(f"  {g}: {one}" for g, one in by_group.items()))
-        ]
-        lines = [
-            f"question    {self.question}",
-            f"gap         {guess}between {self.lower:.3f} and {self.upper:.3f}",
-            f"spent       {cost} for {self.labels:,} labels asked for{more}",
-            *rates,
-            *([f"who         {self.who}"] if self.who else []),
-            *(f"missing     {line}" for line in self.missing),
-            *(f"assumes     {line}" for line in self.assumptions),
-            *(f"WARNING     {line}" for line in self.warnings),
-        ]
-        return "\n  ".join([f"{self.verdict}: {self.reason}", *lines])
+            besides = f" and {self.score_only:,} more people looked at"
+        elif self.features:
+            besides = f" and {self.features:,} feature vectors"
+        return f"{cost} for {self.labels:,} labels asked for{besides}"
 
 
-def _size(scale: GapScale, gap: float | Array) -> str:
+def _format_gap_size(scale: GapScale, gap: float) -> str:
     """Write how far a lower rate is from a higher one."""
-    points = f"{float(gap) * 100.0:.3g}"
+    points = f"{gap * 100.0:.3g}"
     if scale is GapScale.RATIO:
         return f"{points}% of it"
     return f"{points} percentage point{'' if points == '1' else 's'}"
