@@ -15,7 +15,7 @@ from joblib import Memory, Parallel, delayed
 from rich.console import Console
 
 import equipoise
-from equipoise.cli.console import bar
+from equipoise.cli.console import show_progress
 from equipoise.errors import EquipoiseError, UnknownName, require_n_jobs
 from paper import blackbox, embedded, families, notes, synthetic, theorems
 from paper.page import Chapter, Settings, write_page
@@ -88,7 +88,7 @@ def reproduce(to_do: argparse.Namespace) -> None:
         delayed(work)(name, settings, version) for name in chosen
     )
     chapters: dict[str, Chapter] = {}
-    with bar("experiments") as progress:
+    with show_progress("experiments") as progress:
         for name, chapter in zip(chosen, runs, strict=True):
             chapters[name] = chapter
             progress(len(chapters) / len(chosen))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from equipoise.cli.console import Answer, Part, Table, stop_on
-from equipoise.cli.options import command, failing, option, questions_asked
-from equipoise.cli.past_options import Read, past_decisions
-from equipoise.question import Question, Verdict
+from equipoise.cli import options as shared
+from equipoise.cli import past_options as reading
+from equipoise.cli.console import Answer, Part, Table, failure_after, show
+from equipoise.cli.option_values import parse_verdicts
+from equipoise.question import Verdict
 
 if TYPE_CHECKING:
     from equipoise.free_check import Check
@@ -19,100 +20,208 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 
+ReportFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--report", help="Write a page with pictures: a file ending in .html.", metavar="FILE"
+    ),
+]
+Assumptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--assume",
+        help="An assumption; may be repeated: denied-no-better (than the approved of their group), "
+        "at-most:GROUP=0.4 or at-least:GROUP=0.1 (so many of the denied would do well).",
+        metavar="WHAT",
+        rich_help_panel=shared.QUESTION_PANEL,
+    ),
+]
+Deciders = Annotated[
+    Literal["as_random"] | None,
+    typer.Option(
+        "--deciders",
+        help="Deciders (--decider) get the cases of a group as if at random, which bounds how many "
+        "of it would do well.",
+        rich_help_panel=shared.QUESTION_PANEL,
+    ),
+]
+
 
 @app.command()
-@command(read=past_decisions, questions=questions_asked, fail_on=failing)
 def check(
-    read: Read,
-    questions: tuple[Question, ...],
-    fail_on: frozenset[Verdict],
-    report: Path | None = option(
-        None, "Write a page with pictures: a file ending in .html.", metavar="FILE"
-    ),
-    assume: list[str] | None = option(
-        None,
-        "An assumption; may be repeated: denied-no-better (than the approved of their group), "
-        "at-most:GROUP=0.4 or at-least:GROUP=0.1 (so many of the denied would do well).",
-        "Question",
-        "WHAT",
-    ),
-    deciders: Literal["as_random"] | None = option(
-        None,
-        "Deciders (--decider) get the cases of a group as if at random, which bounds how many "
-        "of it would do well.",
-        "Question",
-    ),
-) -> Answer:
+    context: typer.Context,
+    source: reading.Source,
+    group: reading.GroupColumns = None,
+    within: shared.StratumColumns = None,
+    decision: reading.DecisionColumn = None,
+    outcome: reading.OutcomeColumn = None,
+    positive: reading.PositiveValues = None,
+    negative: reading.NegativeValues = None,
+    denied_outcomes: reading.DeniedOutcomes = "error",
+    missing_values: reading.MissingValues = None,
+    missing_group: reading.MissingGroup = "refuse",
+    max_groups: reading.MaxGroups = 50,
+    unknown: reading.UnknownOutcomes = "refuse",
+    undecided: reading.Undecided = "refuse",
+    cohort: reading.CohortColumn = None,
+    random_accepts: reading.RandomAcceptsColumn = None,
+    random_accepts_against: reading.RandomAcceptsAgainst = None,
+    decider: reading.DeciderColumn = None,
+    min_cases: reading.MinCases = 0,
+    id_column: reading.IdColumn = None,
+    repeated: reading.RepeatedPeople = "refuse",
+    table: reading.TableName = None,
+    query: reading.Query = None,
+    encoding: reading.Encoding = None,
+    date: reading.DateColumn = None,
+    since: reading.Since = None,
+    until: reading.Until = None,
+    save: reading.Save = None,
+    metric: shared.Metrics = shared.DEFAULT_METRICS,
+    gamma: shared.Gamma = 0.05,
+    epsilon: shared.Epsilon = 0.05,
+    delta: shared.Delta = 0.05,
+    compare: shared.CompareBy = "difference",
+    against: shared.Against = None,
+    direction: shared.Direction = "both",
+    leave_out: shared.LeaveOut = None,
+    fail_on: shared.FailOn = "",
+    report: ReportFile = None,
+    assume: Assumptions = None,
+    deciders: Deciders = None,
+    json: shared.Json = False,
+) -> None:
     """Say what past decisions alone establish, for free.
 
     Example: equipoise check loans.csv --group race --decision approved --outcome repaid
     """
+    past = reading.PastDecisions(
+        context,
+        source,
+        {
+            "group": group,
+            "within": within,
+            "decision": decision,
+            "outcome": outcome,
+            "positive": positive,
+            "negative": negative,
+            "denied_outcomes": denied_outcomes,
+            "missing_values": missing_values,
+            "missing_group": missing_group,
+            "max_groups": max_groups,
+            "unknown": unknown,
+            "undecided": undecided,
+            "cohort": cohort,
+            "random_accepts": random_accepts,
+            "random_accepts_against": random_accepts_against,
+            "decider": decider,
+            "min_cases": min_cases,
+            "id": id_column,
+            "repeated": repeated,
+            "table": table,
+            "query": query,
+            "encoding": encoding,
+            "date": date,
+            "since": since,
+            "until": until,
+        },
+        save,
+    )
+    questions = shared.QuestionOptions(
+        metrics=metric,
+        gamma=gamma,
+        epsilon=epsilon,
+        delta=delta,
+        compare_by=compare,
+        against=against,
+        direction=direction,
+        stratum_columns=within,
+        leave_out=leave_out,
+    ).questions()
+    failing = parse_verdicts(fail_on)
     if report is not None:
-        read.refuse_overwriting(report)
-    history = read()
+        past.refuse_overwriting(report)
+    history = past.read()
+
+    # Imported after the table was read: a mistake in it is shown at once.
     from equipoise.free_check import Assume
     from equipoise.free_check import check as check_free
 
-    granted = Assume.parse(assume) if assume else None
-    findings = [check_free(history, q, assume=granted, deciders=deciders) for q in questions]
-    full = [one.to_full_dict() for one in findings]
-    past = {name: value for name, value in history.to_dict().items() if value is not None}
-    data = (full[0] if len(full) == 1 else {"findings": full}) | {"history": past}
-    words = _one(history, findings[0]) if len(findings) == 1 else _several(history, findings)
+    assumption = Assume.parse(assume) if assume else None
+    findings = [
+        check_free(history, question, assume=assumption, deciders=deciders)
+        for question in questions
+    ]
+    if len(findings) == 1:
+        parts = _show_one(history, findings[0])
+    else:
+        parts = _show_several(history, findings)
     if report is not None:
         from equipoise.report import write_check
 
-        words.append(f"wrote {write_check(history, findings, report)}")
-    return Answer(data, words, stop_on(fail_on, *(one.verdict for one in findings)))
+        parts.append(f"wrote {write_check(history, findings, report)}")
+    failure = failure_after(failing, [finding.verdict for finding in findings])
+    show(Answer(_as_data(history, findings), parts, failure), json)
 
 
-def _several(history: History, findings: Sequence[Check]) -> list[Part]:
+def _as_data(history: History, findings: Sequence[Check]) -> dict[str, Any]:
+    """Return the findings for programs: one as it is, several as a list, each with the past."""
+    past = {name: value for name, value in history.to_dict().items() if value is not None}
+    if len(findings) == 1:
+        return findings[0].to_full_dict() | {"history": past}
+    return {"findings": [finding.to_full_dict() for finding in findings], "history": past}
+
+
+def _show_several(history: History, findings: Sequence[Check]) -> list[Part]:
     """Return past decisions, and a line per question."""
     from equipoise.history.history import past_rows
 
     rows = [
         {
-            "question": one.question.metric.replace("_", " "),
-            "verdict": one.verdict,
-            "gap": f"{one.lower:.3f} to {one.upper:.3f}",
-            "who": _who(one),
+            "question": finding.question.metric.replace("_", " "),
+            "verdict": finding.verdict,
+            "gap": f"{finding.lower:.3f} to {finding.upper:.3f}",
+            "who": _name_different_groups(finding),
         }
-        for one in findings
+        for finding in findings
     ]
-    asked = findings[0].question
+    question = findings[0].question  # all of them have the same tolerance and margin
     return [
         Table(past_rows(history.cells)),
         Table(rows),
-        f"gap: the largest {asked.gap_scale.noun} between groups{asked.comparison.words}. FAIR if "
-        f"it is at most {asked.gamma:g}, UNFAIR if it is above {asked.threshold:.10g}; each answer "
-        f"is wrong with probability <= {asked.delta:g}. who: the groups that the free ranges "
-        "separate in one rate, the higher one first.",
+        f"gap: the largest {question.gap_scale.noun} between groups{question.comparison.words}. "
+        f"FAIR if it is at most {question.gamma:g}, UNFAIR if it is above "
+        f"{question.threshold:.10g}; each answer is wrong with probability <= {question.delta:g}. "
+        "who: the groups that the free ranges separate in one rate, the higher one first.",
     ]
 
 
-def _who(finding: Check) -> str:
-    if (found := finding.decided_by) is not None:
-        return f"{found.higher} > {found.lower}"
+def _name_different_groups(finding: Check) -> str:
+    """Return the two groups that differ, or that it takes several rates together to see it."""
+    if finding.decided_by is not None:
+        return f"{finding.decided_by.higher} > {finding.decided_by.lower}"
     return "rates together" if finding.verdict is Verdict.UNFAIR else ""
 
 
-def _one(history: History, finding: Check) -> list[Part]:
-    """Return past decisions, the naive answers and the honest one."""
+def _show_one(history: History, finding: Check) -> list[Part]:
+    """Return past decisions, the naive answers and what the data support."""
     from equipoise.history.history import past_rows
 
-    return [
-        *([] if history.summary is None else [f"{history.summary}\n"]),
-        Table(past_rows(history.cells)),
-        *(f"  note: {note}" for note in history.notes),
+    parts: list[Part] = []
+    if history.summary is not None:
+        parts.append(f"{history.summary}\n")
+    parts.append(Table(past_rows(history.cells)))
+    parts += [f"  note: {note}" for note in history.notes]
+    parts += [
         f"\n{finding.question}",
         Table(finding.rate_rows()),
         Table(finding.answer_rows()),
         f"{finding.verdict}: {finding.reason}; cost 0",
-        *([f"  who: {finding.who}"] if finding.who else []),
-        *(
-            f"  would do well: {own.percent} of {group}"
-            for group, own in finding.base_rates.items()
-        ),
-        *(f"  missing: {line}" for line in finding.missing),
-        *(f"  assumes: {line}" for line in finding.assumptions),
     ]
+    if finding.who:
+        parts.append(f"  who: {finding.who}")
+    for group, base_rate in finding.base_rates.items():
+        parts.append(f"  would do well: {base_rate.percent} of {group}")
+    parts += [f"  missing: {sentence}" for sentence in finding.missing]
+    parts += [f"  assumes: {sentence}" for sentence in finding.assumptions]
+    return parts

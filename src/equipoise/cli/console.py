@@ -1,13 +1,13 @@
 """How commands answer: results on standard output, as lines and tables or as JSON.
 
-Progress goes to standard error, where somebody watches.
+Progress goes to standard error if that is a terminal.
 """
 
 from __future__ import annotations
 
 import json as json_module
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,14 +20,19 @@ from equipoise.question import Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 # How the beginning of a line looks, up to its colon.
 STYLES = {"FAIR": "bold green", "UNFAIR": "bold red", "INCONCLUSIVE": "bold yellow",
           "recommended": "bold", "note": "yellow", "missing": "yellow"}  # fmt: skip
+FIRST_OF_NUMBERS = "0123456789-+[–"  # a cell that begins with one of these is aligned to the right
 
 
-class Heading(str):
+@dataclass(frozen=True)
+class Heading:
     """A line that begins a chapter."""
+
+    text: str
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ class Table:
     wrap: bool = True
 
 
-Part = str | Table
+Part = str | Heading | Table
 
 
 @dataclass(frozen=True)
@@ -55,12 +60,11 @@ class Answer:
     end: Exception | None = None
 
 
-def show(found: object, json: bool) -> None:
-    """Print what a command returned: an :class:`Answer`, or a value that has its own words.
+def show(answer: Answer, json: bool) -> None:
+    """Print an answer, for people or as JSON; raise what ends the command, if something does.
 
     In JSON infinite numbers and NaN are null.
     """
-    answer = found if isinstance(found, Answer) else Answer(found)
     if json:
         data = to_plain_data(answer.data)
         typer.echo(json_module.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
@@ -74,71 +78,86 @@ def show(found: object, json: bool) -> None:
         raise answer.end
 
 
-def stop_on(verdicts: Iterable[Verdict], *found: Verdict) -> typer.Exit | None:
-    """Return what ends a command with code 3, if one of the verdicts was found."""
-    return typer.Exit(3) if set(verdicts) & set(found) else None
+def failure_after(failing: Collection[Verdict], verdicts: Iterable[Verdict]) -> typer.Exit | None:
+    """Return what ends a command with code 3 if one of its verdicts is a failing one."""
+    if any(verdict in failing for verdict in verdicts):
+        return typer.Exit(3)
+    return None
 
 
-def print_parts(to: Console, parts: Sequence[Part]) -> None:
+def print_parts(console: Console, parts: Sequence[Part]) -> None:
     """Print lines and tables, fitted to the console's width."""
     from rich.text import Text
 
     for part in parts:
         if isinstance(part, Table):
-            _print_table(to, part)
+            _print_table(console, part)
         elif isinstance(part, Heading):
-            to.print()
-            to.rule(Text(part, style="bold"), align="left")
+            console.print()
+            console.rule(Text(part.text, style="bold"), align="left")
         else:
-            line, first = Text(part), part.partition(":")[0]
-            line.stylize(STYLES.get(first.strip(), ""), 0, len(first))
-            to.print(line)
+            line = Text(part)
+            beginning = part.partition(":")[0]
+            line.stylize(STYLES.get(beginning.strip(), ""), 0, len(beginning))
+            console.print(line)
 
 
-def _print_table(to: Console, made: Table) -> None:
+def _print_table(console: Console, table: Table) -> None:
     """Print rows, words to the left and numbers to the right."""
     from rich import box
     from rich.table import Table as RichTable
+
+    if not table.rows:
+        return
+    grid = RichTable(box=box.SIMPLE_HEAD, caption=table.caption or None, caption_justify="left")
+    first_column = next(iter(table.rows[0]))
+    for name in table.rows[0]:
+        cells = [row[name] for row in table.rows]
+        has_verdicts = any(isinstance(cell, Verdict) for cell in cells)
+        has_numbers = any(format_value(cell)[:1] in FIRST_OF_NUMBERS for cell in cells)
+        is_first = name == first_column
+        grid.add_column(
+            name.replace("_", " "),
+            justify="right" if has_numbers and not is_first else "left",
+            overflow="fold",
+            no_wrap=not is_first and (has_verdicts or not table.wrap),
+        )
+    for row in table.rows:
+        grid.add_row(*(_styled(cell) for cell in row.values()))
+    console.print(grid)
+
+
+def _styled(cell: object) -> Text:
+    """Return a cell as text, a verdict in its colour."""
     from rich.text import Text
 
-    if not made.rows:
-        return
-    table = RichTable(box=box.SIMPLE_HEAD, caption=made.caption or None, caption_justify="left")
-    for at, name in enumerate(made.rows[0]):
-        cells = [row[name] for row in made.rows]
-        verdicts = any(isinstance(cell, Verdict) for cell in cells)
-        numbers = any(format_value(cell)[:1] in "0123456789-+[–" for cell in cells)
-        table.add_column(
-            name.replace("_", " "),
-            justify="right" if at and numbers else "left",
-            overflow="fold",
-            no_wrap=at > 0 and (verdicts or not made.wrap),
-        )
-    for row in made.rows:
-        words = [(format_value(cell), isinstance(cell, Verdict)) for cell in row.values()]
-        table.add_row(*(Text(word, style=STYLES[word] if v else "") for word, v in words))
-    to.print(table)
+    text = format_value(cell)
+    return Text(text, style=STYLES[text] if isinstance(cell, Verdict) else "")
 
 
-def somebody_answers() -> bool:
-    """Whether somebody sits at a terminal who can be asked."""
+def can_ask() -> bool:
+    """Whether a person sits at a terminal and can be asked to confirm."""
     return sys.stdin.isatty()
 
 
-def working(what: str) -> AbstractContextManager[object]:
-    """Show that something is going on, where somebody watches."""
+def show_activity(activity: str) -> AbstractContextManager[object]:
+    """Show that something is going on, on standard error if that is a terminal."""
     from rich.console import Console
 
-    return Console(stderr=True).status(what)
+    return Console(stderr=True).status(activity)
 
 
 @contextmanager
-def bar(what: str) -> Iterator[Progress]:
-    """Show how far something has come, where somebody watches; yields a function of its share."""
+def show_progress(activity: str) -> Iterator[Progress]:
+    """Show how far something has come, on standard error if that is a terminal.
+
+    Yields a function that takes the share that is done, from 0 to 1.
+    """
     import rich.progress as rich
     from rich.console import Console
 
-    to = Console(stderr=True)
-    with rich.Progress(console=to, transient=True, disable=not to.is_terminal) as shown:
-        task = shown.add_task(what, total=1.0)
-        yield lambda share: shown.update(task, completed=share)
+    console = Console(stderr=True)
+    bars = rich.Progress(console=console, transient=True, disable=not console.is_terminal)
+    with bars:
+        task = bars.add_task(activity, total=1.0)
+        yield lambda share: bars.update(task, completed=share)

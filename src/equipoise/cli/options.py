@@ -1,229 +1,214 @@
-"""Options that several commands share, given to commands as what they stand for."""
+"""Options that several commands share, each written down once as an annotated type.
+
+A command lists the options that it takes as parameters, as Typer has it::
+
+    def status(name: AuditName, ledger: Ledger = DEFAULT_LEDGER, json: Json = False) -> None:
+
+What an option is called outside stands in its type, so that parameters may be renamed.
+"""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Container, Sequence
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from equipoise.cli.console import show
 from equipoise.comparison import Comparison
-from equipoise.errors import InvalidInput, UnknownName
+from equipoise.errors import InvalidInput
 from equipoise.metrics import METRICS
-from equipoise.question import Costs, Question, Verdict
+from equipoise.question import Question
 
 if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
 
+QUESTION_PANEL = "Question"
+PRICES_PANEL = "Prices"
 
-def option(
-    default: object,
-    what: str,
-    panel: str | None = None,
-    metavar: str | None = None,
-    *,
-    flags: str = "",
-    envvar: str | None = None,
-    shown: bool = True,
-    parser: Callable[[str], object] | None = None,
-) -> Any:
-    """Return an option with its default and help, under a heading; ``shown`` is the default's."""
-    return typer.Option(
-        default,
-        *flags.split(),
-        help=what,
-        rich_help_panel=panel,
-        metavar=metavar,
-        envvar=envvar,
-        show_default=shown,
-        parser=parser,
-    )
+# -- every command ---------------------------------------------------------------------------------
 
-
-def column(what: str, panel: str, flags: str = "") -> Any:
-    """Return an option that names a column, or columns."""
-    return option(None, what, panel, "COLUMN", flags=flags)
-
-
-QUESTION, PRICES = "Question", "Prices"
-JSON = option(False, "Write JSON for programs.", flags="--json")
-IN_JSON = inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=JSON, annotation=bool)
-LEDGER = option(
-    "equipoise-ledger.db",
-    "A file (SQLite) or postgresql://…",
-    metavar="FILE|URL",
-    flags="--ledger -l",
-    envvar="EQUIPOISE_LEDGER",
-)
-ACTOR = option(
-    None,
-    "Who does this, as the ledger will say; your user name if left out.",
-    metavar="WHO",
-    envvar="EQUIPOISE_ACTOR",
-)
-NAME = typer.Argument(..., metavar="NAME", help="The audit.", show_default=False)
-
-
-def command(**groups: Callable[..., Any]) -> Callable[[Callable[..., object]], Any]:
-    """Make a command of a function: options in, what it returns out, in words or as JSON.
-
-    An argument of the function that is named here is what a group of options, which is a function
-    of them, returns; an option that several groups take is given to each. Every command takes
-    ``--json``, and hands it on to a function that wants to know.
-    """
-
-    def decorate(function: Callable[..., object]) -> Any:
-        own = _parameters(function, without=groups)
-        options = {name: _parameters(group) for name, group in groups.items()}
-
-        @wraps(function)
-        def run(**values: Any) -> None:
-            given = {n: groups[n](**{o: values[o] for o in options[n]}) for n in groups}
-            rest = {name: values[name] for name in own if name not in groups}
-            show(function(**rest, **given), values["json"])
-
-        every = {n: p for name in own for n, p in options.get(name, {name: own[name]}).items()}
-        every.setdefault("json", IN_JSON)
-        run.__signature__ = inspect.Signature([*every.values()])  # type: ignore[attr-defined]
-        run.__annotations__ = {}
-        return run
-
-    return decorate
-
-
-def _parameters(
-    function: Callable[..., Any], without: Container[str] = ()
-) -> dict[str, inspect.Parameter]:
-    """Return the parameters by keyword, their types evaluated (but those of whole groups)."""
-    return {
-        name: one.replace(
-            kind=inspect.Parameter.KEYWORD_ONLY,
-            annotation=None if name in without else eval(one.annotation, function.__globals__),
-        )
-        for name, one in inspect.signature(function).parameters.items()
-    }
-
-
-WITHIN = column(
-    "Column of strata, such as the product: groups are compared inside each only.", QUESTION
-)
-METRIC = option(
-    ["equalized_odds"],
-    f"One of: {', '.join(METRICS)}; several joined by + are one question. check takes it again, or "
-    "all, for several questions.",
-    QUESTION,
-    "NAME",
-)
-
-
-def questions_asked(
-    metric: list[str] = METRIC,
-    gamma: float = option(0.05, "FAIR up to this gap.", QUESTION),
-    epsilon: float = option(0.05, "UNFAIR above gamma by more than this.", QUESTION),
-    delta: float = option(0.05, "Allowed probability of a wrong answer.", QUESTION),
-    compare: Literal["difference", "ratio"] = option(
-        "difference",
-        "By the difference of rates, or by 1 - lowest/highest: with --gamma 0.2 the "
-        "four-fifths rule.",
-        QUESTION,
+Json = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
+FailOn = Annotated[
+    str,
+    typer.Option(
+        "--fail-on",
+        help="End with code 3 after one of these verdicts, as in UNFAIR,INCONCLUSIVE.",
+        metavar="VERDICTS",
+        show_default=False,
     ),
-    against: str | None = option(None, "Compare each group with this one only.", QUESTION, "GROUP"),
-    direction: Literal["both", "below", "above"] = option(
-        "both", "With --against: count only rates below, or above, that group's.", QUESTION
+]
+
+# -- audits in a ledger ----------------------------------------------------------------------------
+
+DEFAULT_LEDGER = "equipoise-ledger.db"
+Ledger = Annotated[
+    str,
+    typer.Option(
+        "--ledger",
+        "-l",
+        help="A file (SQLite) or postgresql://…",
+        metavar="FILE|URL",
+        envvar="EQUIPOISE_LEDGER",
     ),
-    within: list[str] | None = WITHIN,
-    leave_out: list[str] | None = option(
-        None, "Group that is counted and not compared.", QUESTION, "GROUP"
+]
+Actor = Annotated[
+    str | None,
+    typer.Option(
+        "--actor",
+        help="Who does this, as the ledger will say; your user name if left out.",
+        metavar="WHO",
+        envvar="EQUIPOISE_ACTOR",
     ),
-) -> tuple[Question, ...]:
-    """Return the questions that are asked, one per metric."""
-    names = METRICS if "all" in metric else dict.fromkeys(metric)
-    asked = Comparison(compare, against, direction, bool(within), leave_out or ())
-    return tuple(Question(name, gamma, epsilon, delta, compare=asked) for name in names)
+]
+AuditName = Annotated[str, typer.Argument(metavar="NAME", help="The audit.", show_default=False)]
+Reason = Annotated[str, typer.Option("--why", help="Reason, kept in the ledger.")]
 
 
-@wraps(questions_asked)
-def question_asked(**options: Any) -> Question:
-    """Return the one question that is asked."""
-    if len(options["metric"]) > 1 or "all" in options["metric"]:
-        raise InvalidInput(
-            "'--metric all', or several, is for check, which is free; give the one metric to be "
-            f"decided: {', '.join(METRICS)}"
-        )
-    return questions_asked(**options)[0]
-
-
-def prices(
-    feature_cost: float = option(0.0, "Price of each request.", PRICES),
-    label_cost: float = option(1.0, "Price of each override that ends badly.", PRICES),
-) -> Costs:
-    """Return what answers cost."""
-    return Costs(feature_cost, label_cost)
-
-
-def acting_audit(name: str = NAME, ledger: str = LEDGER, actor: str | None = ACTOR) -> LiveAudit:
-    """Open an audit of a ledger, for somebody who changes it."""
+def open_audit(ledger: str, name: str, actor: str | None = None) -> LiveAudit:
+    """Open an audit of a ledger; what is done to it is recorded under the actor's name."""
     from equipoise.ledger import LiveAudit
 
     return LiveAudit.open(ledger, name, actor=actor)
 
 
-def live_audit(name: str = NAME, ledger: str = LEDGER) -> LiveAudit:
-    """Open an audit of a ledger, to look at it."""
-    return acting_audit(name, ledger, None)
+# -- the question ----------------------------------------------------------------------------------
 
-
-def failing(
-    fail_on: str = option(
-        "",
-        "End with code 3 after one of these verdicts, as in UNFAIR,INCONCLUSIVE.",
-        metavar="VERDICTS",
-        shown=False,
+DEFAULT_METRICS = ["equalized_odds"]
+Metrics = Annotated[
+    list[str],
+    typer.Option(
+        "--metric",
+        help=f"One of: {', '.join(METRICS)}; several joined by + are one question. check takes it "
+        "again, or all, for several questions.",
+        metavar="NAME",
+        rich_help_panel=QUESTION_PANEL,
     ),
-) -> frozenset[Verdict]:
-    """Return the verdicts after which a pipeline shall stop."""
-    names = [name.strip() for name in fail_on.split(",") if name.strip()]
-    for name in names:
-        if name not in list(Verdict):
-            raise UnknownName("verdict in '--fail-on'", name, [*Verdict])
-    return frozenset(Verdict(name) for name in names)
+]
+Gamma = Annotated[
+    float,
+    typer.Option("--gamma", help="FAIR up to this gap.", rich_help_panel=QUESTION_PANEL),
+]
+Epsilon = Annotated[
+    float,
+    typer.Option(
+        "--epsilon",
+        help="UNFAIR above gamma by more than this.",
+        rich_help_panel=QUESTION_PANEL,
+    ),
+]
+Delta = Annotated[
+    float,
+    typer.Option(
+        "--delta",
+        help="Allowed probability of a wrong answer.",
+        rich_help_panel=QUESTION_PANEL,
+    ),
+]
+CompareBy = Annotated[
+    Literal["difference", "ratio"],
+    typer.Option(
+        "--compare",
+        help="By the difference of rates, or by 1 - lowest/highest: with --gamma 0.2 the "
+        "four-fifths rule.",
+        rich_help_panel=QUESTION_PANEL,
+    ),
+]
+Against = Annotated[
+    str | None,
+    typer.Option(
+        "--against",
+        help="Compare each group with this one only.",
+        metavar="GROUP",
+        rich_help_panel=QUESTION_PANEL,
+    ),
+]
+Direction = Annotated[
+    Literal["both", "below", "above"],
+    typer.Option(
+        "--direction",
+        help="With --against: count only rates below, or above, that group's.",
+        rich_help_panel=QUESTION_PANEL,
+    ),
+]
+StratumColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--within",
+        help="Column of strata, such as the product: groups are compared inside each only.",
+        metavar="COLUMN",
+        rich_help_panel=QUESTION_PANEL,
+    ),
+]
+LeaveOut = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--leave-out",
+        help="Group that is counted and not compared.",
+        metavar="GROUP",
+        rich_help_panel=QUESTION_PANEL,
+    ),
+]
 
 
-def cents(text: object) -> int:
-    """Return an amount of money as the ledger keeps it, or say how to write it."""
-    if not str(text).isdecimal():
-        raise typer.BadParameter(
-            "it must be in whole minor units (cents; with --decimals 2 the number 50 is 0.50), at "
-            f"least 0; got {str(text)!r}"
+@dataclass(frozen=True, kw_only=True)
+class QuestionOptions:
+    """What is asked, as the options of a command say it."""
+
+    metrics: Sequence[str]
+    gamma: float
+    epsilon: float
+    delta: float
+    compare_by: Literal["difference", "ratio"]
+    against: str | None
+    direction: Literal["both", "below", "above"]
+    stratum_columns: Sequence[str] | None
+    leave_out: Sequence[str] | None
+
+    def questions(self) -> tuple[Question, ...]:
+        """Return one question per metric; ``all`` stands for every metric."""
+        metrics = METRICS if "all" in self.metrics else dict.fromkeys(self.metrics)
+        return tuple(self._question_about(metric) for metric in metrics)
+
+    def single_question(self) -> Question:
+        """Return the question; raise :class:`InvalidInput` if there are several metrics."""
+        if len(self.metrics) > 1 or "all" in self.metrics:
+            raise InvalidInput(
+                "'--metric all', or several, is for check, which is free; give the one metric to "
+                f"be decided: {', '.join(METRICS)}"
+            )
+        return self._question_about(self.metrics[0])
+
+    def _question_about(self, metric: str) -> Question:
+        comparison = Comparison(
+            self.compare_by,
+            self.against,
+            self.direction,
+            bool(self.stratum_columns),
+            tuple(self.leave_out or ()),
         )
-    return int(str(text))
+        return Question(metric, self.gamma, self.epsilon, self.delta, compare=comparison)
 
 
-def pairs(flag: str, texts: Sequence[str] | None) -> dict[str, str]:
-    """Split options that look like NAME=VALUE."""
-    found: dict[str, str] = {}
-    for text in texts or ():
-        name, mark, value = text.rpartition("=") if flag != "--option" else text.partition("=")
-        if not mark or not name or not value:
-            form = "WHAT=COLUMN, as in person=id" if flag == "--column" else "NAME=VALUE"
-            raise InvalidInput(f"{flag!r} must look like {form}; got {text!r}")
-        if name in found:
-            raise InvalidInput(f"{flag!r} says {name!r} twice; got {text!r} last")
-        found[name] = value
-    return found
+# -- prices ----------------------------------------------------------------------------------------
 
-
-def counts(flag: str, texts: Sequence[str] | None) -> dict[str, int]:
-    """Return the counts that options like GROUP=N give."""
-    return {g: numbers(flag, own, "GROUP=N")[0] for g, own in pairs(flag, texts).items()}
-
-
-def numbers(flag: str, text: str, form: str) -> list[int]:
-    """Return whole numbers, as many as the form has between commas."""
-    found = text.split(",")
-    if len(found) != len(form.split(",")) or not all(n.strip().isdecimal() for n in found):
-        raise InvalidInput(f"{flag!r} must look like {form}, in whole numbers; got {text!r}")
-    return [int(n) for n in found]
+FeatureCost = Annotated[
+    float,
+    typer.Option("--feature-cost", help="Price of each request.", rich_help_panel=PRICES_PANEL),
+]
+LabelCost = Annotated[
+    float,
+    typer.Option(
+        "--label-cost",
+        help="Price of each override that ends badly.",
+        rich_help_panel=PRICES_PANEL,
+    ),
+]
+DeniedRates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--denied-rate",
+        help="What you know: the share of this group's denied who would have succeeded.",
+        metavar="GROUP=R",
+    ),
+]

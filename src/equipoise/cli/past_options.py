@@ -3,123 +3,285 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 import typer
 
 from equipoise._output_files import refuse_overwriting
-from equipoise.cli.console import working
-from equipoise.cli.options import WITHIN, column, option
+from equipoise.cli.console import show_activity
 from equipoise.errors import BadData
 
 if TYPE_CHECKING:
     from equipoise.history import History
 
-DATA, VALUES, PLACES = "Past decisions", "Values in the past decisions", "Where and when"
-
-Text = str | None
-Texts = list[str] | None
-GROUP = column(
-    "Column that names a person's group; give it again for intersections.", DATA, "--group -g"
-)
-DECISION = column("Column of decisions, 1 for approved.", DATA, "--decision -d")
-OUTCOME = column("Column of outcomes, 1 for good, empty for the denied.", DATA, "--outcome -o")
-POSITIVE = option(
-    None, "Value that means 1, as in 'yes', 'decision=approved' or 'outcome=repaid'.", DATA, "VALUE"
-)
-SOURCE = typer.Argument(
-    metavar="FILE",
-    help="CSV, Parquet or Excel files, a glob, a folder, a database or its address; or a .toml "
-    "file of --save, in place of the options that say how to read it.",
-    show_default=False,
-)
+DATA_PANEL = "Past decisions"
+VALUES_PANEL = "Values in the past decisions"
+PLACES_PANEL = "Where and when"
 
 
-def past_decisions(
-    context: typer.Context,
-    source: list[str] = SOURCE,
-    group: Texts = GROUP,
-    within: list[str] | None = WITHIN,
-    decision: Text = DECISION,
-    outcome: Text = OUTCOME,
-    positive: Texts = POSITIVE,
-    negative: Texts = option(None, "Value that means 0.", DATA, "VALUE"),
-    denied_outcomes: Literal["error", "ignore"] = option(
-        "error", "What to do with outcomes of denied people.", DATA
-    ),
-    missing_values: Texts = option(
-        None, "Value that means none.", VALUES, "VALUE", flags="--missing-value"
-    ),
-    missing_group: str = option(
-        "refuse", "What to call people without a group; 'refuse' refuses them.", VALUES, "NAME"
-    ),
-    max_groups: int = option(50, "Most values of a group column.", VALUES),
-    unknown: Literal["refuse", "bounds", "like_known"] = option(
-        "refuse", "Approved whose outcome is not known yet.", VALUES
-    ),
-    undecided: Literal["refuse", "leave_out"] = option(
-        "refuse", "Rows without a decision.", VALUES
-    ),
-    cohort: Text = column("Column within which unknown outcomes are like known ones.", VALUES),
-    random_accepts: Text = column(
-        "Column that marks the denied whom a test programme accepted at random.", VALUES
-    ),
-    random_accepts_against: Texts = column(
-        "Column, such as a score or a date, to test the programme's chance against.", VALUES
-    ),
-    decider: Text = column("Column that names who decided, for --deciders of check.", VALUES),
-    min_cases: int = option(0, "Count deciders of fewer cases together.", VALUES),
-    id: Text = column("Column that tells people apart.", VALUES),  # noqa: A002
-    repeated: Literal["refuse", "count_once"] = option(
-        "refuse", "People who are there more than once.", VALUES
-    ),
-    table: Text = option(None, "Table of a database, sheet of an Excel file.", PLACES),
-    query: Text = option(None, "Query to a database.", PLACES, "SQL"),
-    encoding: Text = option(None, "Of CSV files, as in utf-16.", PLACES),
-    date: Text = column("Column to cut by.", PLACES),
-    since: Text = option(None, "From this date on.", PLACES, "DATE"),
-    until: Text = option(None, "Before this date.", PLACES, "DATE"),
-    save: Text = option(
-        None,
-        "Keep file and options in this .toml file, to be given in place of both.",
-        PLACES,
-        "FILE",
-    ),
-) -> Read:
-    """Return a function that reads past decisions as the options say.
+def _column(*flags: str, help: str, panel: str) -> Any:  # noqa: A002
+    """Return an option that names a column, or columns."""
+    return typer.Option(*flags, help=help, metavar="COLUMN", rich_help_panel=panel)
 
-    The options are called as the arguments of :meth:`equipoise.History.read`.
-    """
-    given: dict[str, Any] = dict(locals())
-    del given["context"], given["source"], given["save"]
-    return Read(context, source, given, save)
+
+Source = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE",
+        help="CSV, Parquet or Excel files, a glob, a folder, a database or its address; or a .toml "
+        "file of --save, in place of the options that say how to read it.",
+        show_default=False,
+    ),
+]
+GroupColumns = Annotated[
+    list[str] | None,
+    _column(
+        "--group",
+        "-g",
+        help="Column that names a person's group; give it again for intersections.",
+        panel=DATA_PANEL,
+    ),
+]
+DecisionColumn = Annotated[
+    str | None,
+    _column("--decision", "-d", help="Column of decisions, 1 for approved.", panel=DATA_PANEL),
+]
+OutcomeColumn = Annotated[
+    str | None,
+    _column(
+        "--outcome",
+        "-o",
+        help="Column of outcomes, 1 for good, empty for the denied.",
+        panel=DATA_PANEL,
+    ),
+]
+PositiveValues = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--positive",
+        help="Value that means 1, as in 'yes', 'decision=approved' or 'outcome=repaid'.",
+        metavar="VALUE",
+        rich_help_panel=DATA_PANEL,
+    ),
+]
+NegativeValues = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--negative",
+        help="Value that means 0.",
+        metavar="VALUE",
+        rich_help_panel=DATA_PANEL,
+    ),
+]
+DeniedOutcomes = Annotated[
+    Literal["error", "ignore"],
+    typer.Option(
+        "--denied-outcomes",
+        help="What to do with outcomes of denied people.",
+        rich_help_panel=DATA_PANEL,
+    ),
+]
+MissingValues = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--missing-value",
+        help="Value that means none.",
+        metavar="VALUE",
+        rich_help_panel=VALUES_PANEL,
+    ),
+]
+MissingGroup = Annotated[
+    str,
+    typer.Option(
+        "--missing-group",
+        help="What to call people without a group; 'refuse' refuses them.",
+        metavar="NAME",
+        rich_help_panel=VALUES_PANEL,
+    ),
+]
+MaxGroups = Annotated[
+    int,
+    typer.Option(
+        "--max-groups", help="Most values of a group column.", rich_help_panel=VALUES_PANEL
+    ),
+]
+UnknownOutcomes = Annotated[
+    Literal["refuse", "bounds", "like_known"],
+    typer.Option(
+        "--unknown",
+        help="Approved whose outcome is not known yet.",
+        rich_help_panel=VALUES_PANEL,
+    ),
+]
+Undecided = Annotated[
+    Literal["refuse", "leave_out"],
+    typer.Option("--undecided", help="Rows without a decision.", rich_help_panel=VALUES_PANEL),
+]
+CohortColumn = Annotated[
+    str | None,
+    _column(
+        "--cohort",
+        help="Column within which unknown outcomes are like known ones.",
+        panel=VALUES_PANEL,
+    ),
+]
+RandomAcceptsColumn = Annotated[
+    str | None,
+    _column(
+        "--random-accepts",
+        help="Column that marks the denied whom a test programme accepted at random.",
+        panel=VALUES_PANEL,
+    ),
+]
+RandomAcceptsAgainst = Annotated[
+    list[str] | None,
+    _column(
+        "--random-accepts-against",
+        help="Column, such as a score or a date, to test the programme's chance against.",
+        panel=VALUES_PANEL,
+    ),
+]
+DeciderColumn = Annotated[
+    str | None,
+    _column(
+        "--decider",
+        help="Column that names who decided, for --deciders of check.",
+        panel=VALUES_PANEL,
+    ),
+]
+MinCases = Annotated[
+    int,
+    typer.Option(
+        "--min-cases",
+        help="Count deciders of fewer cases together.",
+        rich_help_panel=VALUES_PANEL,
+    ),
+]
+IdColumn = Annotated[
+    str | None, _column("--id", help="Column that tells people apart.", panel=VALUES_PANEL)
+]
+RepeatedPeople = Annotated[
+    Literal["refuse", "count_once"],
+    typer.Option(
+        "--repeated",
+        help="People who are there more than once.",
+        rich_help_panel=VALUES_PANEL,
+    ),
+]
+TableName = Annotated[
+    str | None,
+    typer.Option(
+        "--table",
+        help="Table of a database, sheet of an Excel file.",
+        rich_help_panel=PLACES_PANEL,
+    ),
+]
+Query = Annotated[
+    str | None,
+    typer.Option(
+        "--query", help="Query to a database.", metavar="SQL", rich_help_panel=PLACES_PANEL
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option("--encoding", help="Of CSV files, as in utf-16.", rich_help_panel=PLACES_PANEL),
+]
+DateColumn = Annotated[str | None, _column("--date", help="Column to cut by.", panel=PLACES_PANEL)]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        "--since", help="From this date on.", metavar="DATE", rich_help_panel=PLACES_PANEL
+    ),
+]
+Until = Annotated[
+    str | None,
+    typer.Option("--until", help="Before this date.", metavar="DATE", rich_help_panel=PLACES_PANEL),
+]
+Save = Annotated[
+    str | None,
+    typer.Option(
+        "--save",
+        help="Keep file and options in this .toml file, to be given in place of both.",
+        metavar="FILE",
+        rich_help_panel=PLACES_PANEL,
+    ),
+]
+
+
+READING_FLAGS = frozenset((
+    "--group", "--within", "--decision", "--outcome", "--positive", "--negative",
+    "--denied-outcomes", "--missing-value", "--missing-group", "--max-groups", "--unknown",
+    "--undecided", "--cohort", "--random-accepts", "--random-accepts-against", "--decider",
+    "--min-cases", "--id", "--repeated", "--table", "--query", "--encoding", "--date", "--since",
+    "--until",
+))  # fmt: skip
+"""The options that say how to read a table, whatever command takes them."""
+
+
+class ReadingOptions(TypedDict):
+    """How a table is read: arguments of :meth:`equipoise.History.read`, as options give them."""
+
+    group: list[str] | None
+    within: list[str] | None
+    decision: str | None
+    outcome: str | None
+    positive: list[str] | None
+    negative: list[str] | None
+    denied_outcomes: str
+    missing_values: list[str] | None
+    missing_group: str
+    max_groups: int
+    unknown: str
+    undecided: str
+    cohort: str | None
+    random_accepts: str | None
+    random_accepts_against: list[str] | None
+    decider: str | None
+    min_cases: int
+    id: str | None
+    repeated: str
+    table: str | None
+    query: str | None
+    encoding: str | None
+    date: str | None
+    since: str | None
+    until: str | None
 
 
 @dataclass(frozen=True)
-class Read:
-    """What a command gets in place of the options: called, it reads the past decisions."""
+class PastDecisions:
+    """Past decisions that are not read yet: where they are and what the options say of them.
+
+    ``context`` is that of the command, so that a message can show it as it was typed. ``save`` is
+    where source and options are kept for another time.
+    """
 
     context: typer.Context
     source: list[str]
-    options: dict[str, Any]
+    options: ReadingOptions
     save: str | None
 
-    def __call__(self) -> History:
-        """Read past decisions as the options say, and keep the options where that is wanted."""
+    def read(self) -> History:
+        """Read the past decisions, and keep source and options where that is wanted.
+
+        Raises
+        ------
+        BadData
+            If the table cannot be read so; the message ends with a command that reads it.
+        """
         from equipoise.history import History
         from equipoise.history.saved_readings import save_reading
 
+        arguments: dict[str, Any] = {**self.options}
         try:
-            with working("Reading past decisions …"):
-                history = History.read(self.source, **self.options)
+            with show_activity("Reading past decisions …"):
+                history = History.read(self.source, **arguments)
         except BadData as error:
-            words = _as_typed(str(error), self.context, {"source", *self.options})
-            raise BadData(words) from None
+            raise BadData(self._name_typed_command(str(error))) from None
         if self.save is not None:
-            save_reading(self.save, self.source, self.options)
+            save_reading(self.save, self.source, arguments)
         return history
 
     def refuse_overwriting(self, output: Path) -> None:
@@ -127,26 +289,33 @@ class Read:
         from equipoise.history.options import places_of
         from equipoise.history.saved_readings import load_reading
 
-        source, _ = load_reading(self.source, self.options)
-        for places in (self.source, places_of(source)):
+        kept_source, _ = load_reading(self.source, {**self.options})
+        for places in (self.source, places_of(kept_source)):
             refuse_overwriting(output, places, "a source of past decisions")
 
+    def _name_typed_command(self, message: str) -> str:
+        """Let the command at the end of a message be the typed one, with its other options."""
+        from equipoise.history.options import as_tuple
 
-def _as_typed(message: str, context: typer.Context, read: Container[str]) -> str:
-    """Let the command that a message ends in be the one that was typed, with its other options."""
-    from equipoise.history.options import as_tuple
+        text, mark, reading = message.rpartition("\n  equipoise check ")
+        if not mark:
+            return message
+        command = [self.context.command_path.partition(" ")[2]]
+        flags = [reading]
+        for parameter in self.context.command.params:
+            name = str(parameter.name)
+            is_of_reading = name == "source" or parameter.opts[0] in READING_FLAGS
+            if is_of_reading or not self._is_typed(name):
+                continue
+            value = self.context.params[name]
+            if parameter.param_type_name == "argument":
+                command.append(shlex.quote(str(value)))
+            elif isinstance(value, bool):
+                flags.append(parameter.opts[0] if value else parameter.secondary_opts[0])
+            else:
+                flags += [f"{parameter.opts[0]} {shlex.quote(str(v))}" for v in as_tuple(value)]
+        return f"{text}\n  equipoise {' '.join([*command, *flags])}"
 
-    text, mark, finished = message.rpartition("\n  equipoise check ")
-    before, after = [context.command_path.partition(" ")[2]], [finished]
-    for one in context.command.params:
-        name = str(one.name)
-        if name in read or str(context.get_parameter_source(name)) != "ParameterSource.COMMANDLINE":
-            continue
-        value = context.params[name]
-        if one.param_type_name == "argument":
-            before.append(shlex.quote(str(value)))
-        elif isinstance(value, bool):
-            after.append(one.opts[0] if value else one.secondary_opts[0])
-        else:
-            after += [f"{one.opts[0]} {shlex.quote(str(own))}" for own in as_tuple(value)]
-    return f"{text}\n  equipoise {' '.join([*before, *after])}" if mark else message
+    def _is_typed(self, parameter: str) -> bool:
+        """Whether a parameter was given on the command line, not by default or environment."""
+        return str(self.context.get_parameter_source(parameter)) == "ParameterSource.COMMANDLINE"

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise._json import JsonValue
 from equipoise._output_files import refuse_overwriting, replace_file
-from equipoise.cli.audit_people import REPLY_TEXT, reply_key
-from equipoise.cli.console import working
+from equipoise.cli.console import show_activity
+from equipoise.cli.replies import REPLY_TEXT, reply_key
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.coding import ValueReader
 from equipoise.history.tables import as_bad_data, require_once
@@ -244,7 +244,7 @@ def store(
     total, rows = BatchResult(), read_rows(path)
     with (
         nullcontext() if results is None else replace_file(results) as file,
-        working(f"Storing {path.name} …"),
+        show_activity(f"Storing {path.name} …"),
     ):
         table = None if file is None else csv.writer(file)
         if table is not None:

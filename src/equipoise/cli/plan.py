@@ -2,125 +2,208 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise.cli.console import Answer, Part, Table, bar, stop_on
-from equipoise.cli.options import command, failing, option, pairs, prices, question_asked
-from equipoise.cli.past_options import Read, past_decisions
+from equipoise.cli import options as shared
+from equipoise.cli import past_options as reading
+from equipoise.cli.console import Answer, Part, Table, failure_after, show, show_progress
+from equipoise.cli.option_values import parse_denied_rates, parse_verdicts
 from equipoise.display import Row, format_value
-from equipoise.errors import InvalidInput
-from equipoise.question import Costs, Question, Verdict
+from equipoise.question import Costs
 
 if TYPE_CHECKING:
     from equipoise.planning import Plan
 
 app = typer.Typer(add_completion=False)
 
-DENIED_RATE = option(
-    None,
-    "What you know: the share of this group's denied who would have succeeded.",
-    metavar="GROUP=R",
-)
+TrialRuns = Annotated[
+    int,
+    typer.Option(
+        "--trial-runs",
+        help="Run the audit itself so many times in every case, for sharper figures; how long that "
+        "takes is said first.",
+    ),
+]
 
 
 @app.command()
-@command(read=past_decisions, question=question_asked, costs=prices, fail_on=failing)
 def plan(
-    read: Read,
-    question: Question,
-    costs: Costs,
-    fail_on: frozenset[Verdict],
-    denied_rate: list[str] | None = DENIED_RATE,
-    trial_runs: int = option(
-        0,
-        "Run the audit itself so many times in every case, for sharper figures; how long that "
-        "takes is said first.",
-    ),
-) -> Answer:
+    context: typer.Context,
+    source: reading.Source,
+    group: reading.GroupColumns = None,
+    within: shared.StratumColumns = None,
+    decision: reading.DecisionColumn = None,
+    outcome: reading.OutcomeColumn = None,
+    positive: reading.PositiveValues = None,
+    negative: reading.NegativeValues = None,
+    denied_outcomes: reading.DeniedOutcomes = "error",
+    missing_values: reading.MissingValues = None,
+    missing_group: reading.MissingGroup = "refuse",
+    max_groups: reading.MaxGroups = 50,
+    unknown: reading.UnknownOutcomes = "refuse",
+    undecided: reading.Undecided = "refuse",
+    cohort: reading.CohortColumn = None,
+    random_accepts: reading.RandomAcceptsColumn = None,
+    random_accepts_against: reading.RandomAcceptsAgainst = None,
+    decider: reading.DeciderColumn = None,
+    min_cases: reading.MinCases = 0,
+    id_column: reading.IdColumn = None,
+    repeated: reading.RepeatedPeople = "refuse",
+    table: reading.TableName = None,
+    query: reading.Query = None,
+    encoding: reading.Encoding = None,
+    date: reading.DateColumn = None,
+    since: reading.Since = None,
+    until: reading.Until = None,
+    save: reading.Save = None,
+    metric: shared.Metrics = shared.DEFAULT_METRICS,
+    gamma: shared.Gamma = 0.05,
+    epsilon: shared.Epsilon = 0.05,
+    delta: shared.Delta = 0.05,
+    compare: shared.CompareBy = "difference",
+    against: shared.Against = None,
+    direction: shared.Direction = "both",
+    leave_out: shared.LeaveOut = None,
+    feature_cost: shared.FeatureCost = 0.0,
+    label_cost: shared.LabelCost = 1.0,
+    fail_on: shared.FailOn = "",
+    denied_rate: shared.DeniedRates = None,
+    trial_runs: TrialRuns = 0,
+    json: shared.Json = False,
+) -> None:
     """Say what an audit would cost, in seconds, and which one to run.
 
     Example: equipoise plan loans.csv --group race --decision approved --outcome repaid
     """
-    history = read()
+    past = reading.PastDecisions(
+        context,
+        source,
+        {
+            "group": group,
+            "within": within,
+            "decision": decision,
+            "outcome": outcome,
+            "positive": positive,
+            "negative": negative,
+            "denied_outcomes": denied_outcomes,
+            "missing_values": missing_values,
+            "missing_group": missing_group,
+            "max_groups": max_groups,
+            "unknown": unknown,
+            "undecided": undecided,
+            "cohort": cohort,
+            "random_accepts": random_accepts,
+            "random_accepts_against": random_accepts_against,
+            "decider": decider,
+            "min_cases": min_cases,
+            "id": id_column,
+            "repeated": repeated,
+            "table": table,
+            "query": query,
+            "encoding": encoding,
+            "date": date,
+            "since": since,
+            "until": until,
+        },
+        save,
+    )
+    question = shared.QuestionOptions(
+        metrics=metric,
+        gamma=gamma,
+        epsilon=epsilon,
+        delta=delta,
+        compare_by=compare,
+        against=against,
+        direction=direction,
+        stratum_columns=within,
+        leave_out=leave_out,
+    ).single_question()
+    costs = Costs(feature_cost, label_cost)
+    failing = parse_verdicts(fail_on)
+    history = past.read()
+
+    # Imported after the table was read: a mistake in it is shown at once.
     from equipoise.planning import plan as make_plan
     from equipoise.planning.trial_runs import estimate_trial_time
 
-    rates = denied_rates(denied_rate)
+    denied_rates = parse_denied_rates(denied_rate)
     if trial_runs > 0:
-        typer.echo(estimate_trial_time(history, question, costs, trial_runs, rates), err=True)
-    with bar("trial runs") as progress:
-        made = make_plan(
+        duration = estimate_trial_time(history, question, costs, trial_runs, denied_rates)
+        typer.echo(duration, err=True)
+    with show_progress("trial runs") as progress:
+        cost_plan = make_plan(
             history,
             question,
             costs,
-            denied_rate=rates,
+            denied_rate=denied_rates,
             trial_runs=trial_runs,
             n_jobs=-1,
             progress=progress,
         )
-    return Answer(made, told(made), stop_on(fail_on, made.free.verdict))
+    failure = failure_after(failing, [cost_plan.free.verdict])
+    show(Answer(cost_plan, plan_parts(cost_plan), failure), json)
 
 
-def told(made: Plan) -> list[Part]:
+def plan_parts(plan: Plan) -> list[Part]:
     """Return the advice, what the past data say, what the audit costs case by case, the rest."""
-    free = made.free
+    free = plan.free
     parts: list[Part] = [
-        f"recommended: {made.advice}\n",
-        f"{made.question}\ncosts: {made.costs}",
+        f"recommended: {plan.advice}\n",
+        f"{plan.question}\ncosts: {plan.costs}",
         f"for free: {free.verdict}, the gap is between {free.lower:.3f} and {free.upper:.3f}",
     ]
-    if made.cases:
-        parts.append(cases_told(made))
-    parts += [f"{c.scenario.short}: {c.missing}" for c in made.cases if not c.is_decidable]
-    for other in made.others:
-        why = f"cannot run: {other.missing[0].partition(':')[0]}" if other.missing else "can run"
-        parts.append(f"{other.audit}: about {format_value(other.price.cost)} on average; {why}")
-    return parts + [f"note: {note}" for note in made.notes]
+    if plan.cases:
+        parts.append(cases_table(plan))
+    undecidable = [case for case in plan.cases if not case.is_decidable]
+    parts += [f"{case.scenario.short}: {case.missing}" for case in undecidable]
+    for other in plan.others:
+        ability = "can run"
+        if other.missing:
+            ability = f"cannot run: {other.missing[0].partition(':')[0]}"
+        parts.append(f"{other.audit}: about {format_value(other.price.cost)} on average; {ability}")
+    parts += [f"note: {note}" for note in plan.notes]
+    return parts
 
 
-EITHER = " either: the gap is in the grey zone, where both answers are right."
-
-
-def cases_told(made: Plan) -> Table:
+def cases_table(plan: Plan) -> Table:
     """Return what the adaptive audit costs in each case."""
-    tried = made.cases[0].trial_runs > 0
+    n_trial_runs = plan.cases[0].trial_runs
     rows: list[Row] = []
-    for seen in made.cases:
-        low, middle, high = seen.cost.values()
+    for case in plan.cases:
+        low, median, high = case.cost.values()
         row: dict[str, object] = {
-            "the denied succeed": seen.scenario.short,
-            "expect": "either" if " or " in seen.scenario.expect else seen.scenario.expect,
+            "the denied succeed": case.scenario.short,
+            "expect": "either" if " or " in case.scenario.expect else case.scenario.expect,
             "cost: 10%": low,
-            "50%": middle,
+            "50%": median,
             "90%": high,
         }
-        if tried:
-            row["verdict"] = None if seen.decides is None else f"{seen.decides:.0%}"
+        if n_trial_runs > 0:
+            row["verdict"] = None if case.decides is None else f"{case.decides:.0%}"
         else:
-            row["labels"] = sum(seen.labels.values()) if seen.is_decidable else None
-        row["people"] = seen.people if seen.is_decidable else None
+            row["labels"] = sum(case.labels.values()) if case.is_decidable else None
+        row["people"] = case.people if case.is_decidable else None
         rows.append(row)
-    how = f"{made.cases[0].trial_runs} trial runs a case" if tried else "forecast"
-    key = (
-        "as often: as the approved of their group; below, above: the gap beside the grey zone, "
-        "where audits are most expensive. "
-    )
-    caption = (
-        f"adaptive audit, {how}, with your past as it is. {key if len(rows) > 1 else ''}"
-        f"10%, 50%, 90%: so many audits cost at most that. {'' if tried else 'labels and '}"
-        "people who must arrive: the median's."
-        + (" verdict: so many runs ended with one." if tried else "")
-        + (EITHER if any(row["expect"] == "either" for row in rows) else "")
-    )
-    return Table(rows, caption, wrap=False)
+    return Table(rows, _explain_cases(rows, n_trial_runs), wrap=False)
 
 
-def denied_rates(given: Sequence[str] | None) -> dict[str, float]:
-    """Return what ``--denied-rate`` says, by group."""
-    try:
-        return {group: float(rate) for group, rate in pairs("--denied-rate", given).items()}
-    except ValueError:
-        raise InvalidInput(f"'--denied-rate' must be GROUP=R, as in B=0.3; got {given}") from None
+def _explain_cases(rows: list[Row], n_trial_runs: int) -> str:
+    """Return the caption that says what the columns of the cases mean."""
+    method = f"{n_trial_runs} trial runs a case" if n_trial_runs > 0 else "forecast"
+    sentences = [f"adaptive audit, {method}, with your past as it is."]
+    if len(rows) > 1:
+        sentences.append(
+            "as often: as the approved of their group; below, above: the gap beside the grey zone, "
+            "where audits are most expensive."
+        )
+    sentences.append("10%, 50%, 90%: so many audits cost at most that.")
+    if n_trial_runs > 0:
+        sentences.append("people who must arrive: the median's.")
+        sentences.append("verdict: so many runs ended with one.")
+    else:
+        sentences.append("labels and people who must arrive: the median's.")
+    if any(row["expect"] == "either" for row in rows):
+        sentences.append("either: the gap is in the grey zone, where both answers are right.")
+    return " ".join(sentences)

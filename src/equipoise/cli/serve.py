@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib.util
 import shlex
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equipoise.cli.options import LEDGER, option
+from equipoise.cli import options as shared
 from equipoise.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -39,31 +39,44 @@ SERVER: dict[str, Any] = {  # what uvicorn logs, how much it takes, how it ends
     },
 }
 
-TOKENS = option(
-    "",
-    "Where tokens are kept; beside the ledger if left out.",
-    metavar="FILE|URL",
-    envvar="EQUIPOISE_TOKENS",
-    shown=False,
-)
+TokenStorage = Annotated[
+    str,
+    typer.Option(
+        "--tokens",
+        help="Where tokens are kept; beside the ledger if left out.",
+        metavar="FILE|URL",
+        envvar="EQUIPOISE_TOKENS",
+        show_default=False,
+    ),
+]
+Host = Annotated[str, typer.Option("--host", help="Address to listen at.")]
+Port = Annotated[int, typer.Option("--port", min=1, max=65535)]
+Https = Annotated[
+    bool,
+    typer.Option(
+        "--https/--no-https",
+        help="Browsers come by https, through a proxy: cookies insist on it.",
+        envvar="EQUIPOISE_HTTPS",
+    ),
+]
+Demonstration = Annotated[
+    bool,
+    typer.Option(
+        "--demo/--no-demo",
+        help="With a demonstration audit at which simulated people arrive.",
+        envvar="EQUIPOISE_DEMO",
+    ),
+]
 
 
 @app.command()
 def serve(
-    ledger: str = LEDGER,
-    host: str = option("127.0.0.1", "Address to listen at."),
-    port: int = typer.Option(8100, min=1, max=65535),
-    tokens: str = TOKENS,
-    https: bool = option(
-        False,
-        "Browsers come by https, through a proxy: cookies insist on it.",
-        envvar="EQUIPOISE_HTTPS",
-    ),
-    demo: bool = option(
-        False,
-        "With a demonstration audit at which simulated people arrive.",
-        envvar="EQUIPOISE_DEMO",
-    ),
+    ledger: shared.Ledger = shared.DEFAULT_LEDGER,
+    host: Host = "127.0.0.1",
+    port: Port = 8100,
+    tokens: TokenStorage = "",
+    https: Https = False,
+    demo: Demonstration = False,
 ) -> None:
     """Serve the audits of a ledger: an API for programs, a dashboard for people.
 

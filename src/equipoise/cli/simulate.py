@@ -4,175 +4,284 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from equipoise.audits.catalogue import AUDITS
-from equipoise.cli.console import Answer, Part, Table, bar, working
-from equipoise.cli.options import WITHIN, command, numbers, option, prices, question_asked
-from equipoise.cli.past_options import DECISION, GROUP, OUTCOME, POSITIVE, Text, Texts
-from equipoise.cli.plan import DENIED_RATE, denied_rates
+from equipoise.cli import options as shared
+from equipoise.cli import past_options as reading
+from equipoise.cli.console import Answer, Part, Table, show, show_activity, show_progress
+from equipoise.cli.option_values import parse_denied_rates, parse_whole_numbers
 from equipoise.display import format_value
 from equipoise.errors import InvalidInput
-from equipoise.question import Costs, Question, Verdict
+from equipoise.question import Costs, Verdict
 
 if TYPE_CHECKING:
+    from equipoise.bounds import LowerBound
     from equipoise.simulation import Summary
     from equipoise.worlds import World
 
 app = typer.Typer(add_completion=False)
 
 WORLDS = ("fico", "adult")
-RUNS = "Runs"
-WHICH = typer.Argument(None, metavar="AUDIT", help=f"{', '.join(AUDITS)}; several compare.")
-WORLD = option(
-    ["fico"],
-    f"{', '.join(WORLDS)}, or a file with everybody's outcome (or the .toml of one).",
-    "World",
-    "NAME|FILE",
-    flags="--world -w",
-)
+RUNS_PANEL = "Runs"
 
-
-def find_world(
-    world: list[str] = WORLD,
-    group: Texts = GROUP,
-    decision: Text = DECISION,
-    outcome: Text = OUTCOME,
-    positive: Texts = POSITIVE,
-    denied_rate: list[str] | None = DENIED_RATE,
-    within: list[str] | None = WITHIN,
-) -> World:
-    """Return a world by its name, or read it from files: of past decisions with stated guesses."""
-    if len(world) == 1 and world[0] in WORLDS:
-        from equipoise.worlds.data import adult_world, fico_lender
-
-        return fico_lender().world if world == ["fico"] else adult_world()
-    if not (group and decision and outcome) and not world[0].endswith(".toml"):
-        raise InvalidInput(
-            f"'--world' must be one of {', '.join(WORLDS)}, or a file together with --group, "
-            "--decision and --outcome (or a .toml file of check --save, which says them); got "
-            f"{', '.join(world)}"
-        )
-    from equipoise.history import History
-    from equipoise.worlds import CellWorld, read_world
-
-    said: dict[str, Any] = {"group": group, "decision": decision, "outcome": outcome}
-    said |= {"within": within, "positive": positive}
-    with working("Making the world …"):
-        if denied_rate:
-            return CellWorld.from_past(History.read(world, **said), denied_rates(denied_rate))
-        return read_world(world, **said)
+DEFAULT_WORLD = ["fico"]
+WorldSource = Annotated[
+    list[str],
+    typer.Option(
+        "--world",
+        "-w",
+        help=f"{', '.join(WORLDS)}, or a file with everybody's outcome (or the .toml of one).",
+        metavar="NAME|FILE",
+        rich_help_panel="World",
+    ),
+]
+AuditNames = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="AUDIT", help=f"{', '.join(AUDITS)}; several compare."),
+]
+Repeats = Annotated[
+    int, typer.Option("--repeats", help="Independent runs.", rich_help_panel=RUNS_PANEL)
+]
+Seed = Annotated[
+    int, typer.Option("--seed", help="Where randomness starts.", rich_help_panel=RUNS_PANEL)
+]
+HistorySize = Annotated[
+    int | None,
+    typer.Option(
+        "--history-size",
+        help="Past people, drawn anew in every run; else all of a file, or no limit.",
+        rich_help_panel=RUNS_PANEL,
+    ),
+]
+Tau = Annotated[
+    int | None,
+    typer.Option(
+        "--tau",
+        help="Threshold of rs and baseline; else the paper's.",
+        rich_help_panel=RUNS_PANEL,
+    ),
+]
+ReuseLabels = Annotated[
+    bool | None,
+    typer.Option(
+        "--reuse-labels",
+        help="rs and baseline: one stream for all phases.",
+        rich_help_panel=RUNS_PANEL,
+    ),
+]
+DELAY_FORM = "GOOD,BAD"
+Delay = Annotated[
+    str | None,
+    typer.Option(
+        "--delay",
+        help="Arrivals until a good and a bad outcome of a request show, as in 200,20.",
+        metavar=DELAY_FORM,
+        rich_help_panel=RUNS_PANEL,
+    ),
+]
+Budget = Annotated[
+    float | None,
+    typer.Option("--budget", help="Never spend more than this.", rich_help_panel=RUNS_PANEL),
+]
+Processes = Annotated[
+    int | None,
+    typer.Option("--n-jobs", help="Processes, -1 for all.", rich_help_panel=RUNS_PANEL),
+]
 
 
 @app.command()
-@command(place=find_world, question=question_asked, costs=prices)
 def simulate(
-    place: World,
-    question: Question,
-    costs: Costs,
-    audits: list[str] | None = WHICH,
-    world: list[str] = WORLD,
-    repeats: int = option(200, "Independent runs.", RUNS),
-    seed: int = option(0, "Where randomness starts.", RUNS),
-    history_size: int | None = option(
-        None, "Past people, drawn anew in every run; else all of a file, or no limit.", RUNS
-    ),
-    tau: int | None = option(None, "Threshold of rs and baseline; else the paper's.", RUNS),
-    reuse_labels: bool | None = option(
-        None, "rs and baseline: one stream for all phases.", RUNS, flags="--reuse-labels"
-    ),
-    delay: str | None = option(
-        None,
-        "Arrivals until a good and a bad outcome of a request show, as in 200,20.",
-        RUNS,
-        "GOOD,BAD",
-    ),
-    budget: float | None = option(None, "Never spend more than this.", RUNS),
-    n_jobs: int | None = option(None, "Processes, -1 for all.", RUNS),
-) -> Answer:
+    world: WorldSource = DEFAULT_WORLD,
+    group: reading.GroupColumns = None,
+    decision: reading.DecisionColumn = None,
+    outcome: reading.OutcomeColumn = None,
+    positive: reading.PositiveValues = None,
+    denied_rate: shared.DeniedRates = None,
+    within: shared.StratumColumns = None,
+    metric: shared.Metrics = shared.DEFAULT_METRICS,
+    gamma: shared.Gamma = 0.05,
+    epsilon: shared.Epsilon = 0.05,
+    delta: shared.Delta = 0.05,
+    compare: shared.CompareBy = "difference",
+    against: shared.Against = None,
+    direction: shared.Direction = "both",
+    leave_out: shared.LeaveOut = None,
+    feature_cost: shared.FeatureCost = 0.0,
+    label_cost: shared.LabelCost = 1.0,
+    audits: AuditNames = None,
+    repeats: Repeats = 200,
+    seed: Seed = 0,
+    history_size: HistorySize = None,
+    tau: Tau = None,
+    reuse_labels: ReuseLabels = None,
+    delay: Delay = None,
+    budget: Budget = None,
+    n_jobs: Processes = None,
+    json: shared.Json = False,
+) -> None:
     """Run audits many times in a world whose every outcome is known.
 
     Example: equipoise simulate adaptive rs --world fico --metric equal_opportunity
     """
+    columns = {
+        "group": group,
+        "decision": decision,
+        "outcome": outcome,
+        "within": within,
+        "positive": positive,
+    }
+    simulated_world = find_world(world, columns, denied_rate)
+    question = shared.QuestionOptions(
+        metrics=metric,
+        gamma=gamma,
+        epsilon=epsilon,
+        delta=delta,
+        compare_by=compare,
+        against=against,
+        direction=direction,
+        stratum_columns=within,
+        leave_out=leave_out,
+    ).single_question()
+    costs = Costs(feature_cost, label_cost)
+    if history_size is None and world[0] not in WORLDS:
+        history_size = round(simulated_world.cells.total)  # as many people as the file has
+    delays = None if delay is None else _parse_delay(delay)
+    wanted_options = {"tau": tau, "reuse_labels": reuse_labels, "budget": budget}
+
     from equipoise.bounds import lower_bound
     from equipoise.simulation import simulate as run_simulation
 
-    if history_size is None and world[0] not in WORLDS:
-        history_size = round(place.cells.total)  # the past as it is
-    waits = None if delay is None else partial(_wait, *numbers("--delay", delay, "GOOD,BAD"))
-    given = {"tau": tau, "reuse_labels": reuse_labels, "budget": budget}
     summaries = []
-    for name, options in _options(audits or ["rs", "baseline"], given).items():
-        with bar(f"simulating {name}") as progress:
+    for name, options in _options_by_audit(audits or ["rs", "baseline"], wanted_options).items():
+        with show_progress(f"simulating {name}") as progress:
             runs = run_simulation(
                 name,
-                place,
+                simulated_world,
                 question,
                 costs,
                 repeats=repeats,
                 seed=seed,
                 history_size=history_size,
-                delay=waits,
+                delay=delays,
                 n_jobs=n_jobs,
                 progress=progress,
                 **options,
             )
         summaries.append(runs.summary())
-    with working("Computing the least cost …"):
-        least = lower_bound(place, question, costs)
-    data = {"world": world, "runs": summaries, "lower_bound": least}
+    with show_activity("Computing the least cost …"):
+        least = lower_bound(simulated_world, question, costs)
     gap = summaries[0].gap
-    truth = " or ".join(sorted(question.truth(gap)))
-    meaning = "no audit costs less on average"
-    if least.cost == 0.0:
-        meaning = "past data alone decide"
-    elif least.reference:
-        meaning = "an asymptotic reference, since both answers are right"
-    words: list[Part] = [
+    right_answers = " or ".join(sorted(question.truth(gap)))
+    parts: list[Part] = [
         f"{question}",
         f"costs: {costs}\nworld: {', '.join(world)}",
-        f"truth: the gap is {gap:.4f}, {truth} is right",
-        f"C* = {format_value(least.cost)}: {meaning}",
-        runs_told(summaries, least.cost),
+        f"truth: the gap is {gap:.4f}, {right_answers} is right",
+        f"C* = {format_value(least.cost)}: {_explain_lower_bound(least)}",
+        runs_table(summaries, least.cost),
     ]
-    return Answer(data, words)
+    show(Answer({"world": world, "runs": summaries, "lower_bound": least}, parts), json)
 
 
-def _options(audits: Sequence[str], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return for each audit those of the given options that it has; at least one must have each."""
+def find_world(sources: list[str], columns: dict[str, Any], denied_rate: list[str] | None) -> World:
+    """Return a world by its name, or read it from files.
+
+    Parameters
+    ----------
+    sources
+        A name of :data:`WORLDS`, or files.
+    columns
+        Arguments of :meth:`equipoise.History.read` that say which columns the files have.
+    denied_rate
+        Values of ``--denied-rate``, if the files hold past decisions and the outcomes of denied
+        people are assumed.
+    """
+    if len(sources) == 1 and sources[0] in WORLDS:
+        from equipoise.worlds.data import adult_world, fico_lender
+
+        return fico_lender().world if sources == ["fico"] else adult_world()
+    has_columns = columns["group"] and columns["decision"] and columns["outcome"]
+    if not has_columns and not sources[0].endswith(".toml"):
+        raise InvalidInput(
+            f"'--world' must be one of {', '.join(WORLDS)}, or a file together with --group, "
+            "--decision and --outcome (or a .toml file of check --save, which says them); got "
+            f"{', '.join(sources)}"
+        )
+    from equipoise.history import History
+    from equipoise.worlds import CellWorld, read_world
+
+    with show_activity("Making the world …"):
+        if denied_rate:
+            history = History.read(sources, **columns)
+            return CellWorld.from_past(history, parse_denied_rates(denied_rate))
+        return read_world(sources, **columns)
+
+
+def _options_by_audit(
+    audits: Sequence[str], wanted: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Return for each audit those of the wanted options that it has.
+
+    An option that is not None must belong to at least one of the audits.
+    """
     from equipoise.audits.catalogue import audit_class, check_options, options_of
 
-    known = {name: options_of(audit_class(name)) for name in audits}
-    wanted = {name: value for name, value in given.items() if value is not None}
-    anywhere = set().union(*known.values())
-    nowhere = {name: value for name, value in wanted.items() if name not in anywhere}
-    check_options(audit_class(audits[0]), nowhere)
-    return {name: {o: v for o, v in wanted.items() if o in own} for name, own in known.items()}
+    wanted = {option: value for option, value in wanted.items() if value is not None}
+    options_by_audit: dict[str, dict[str, Any]] = {}
+    unused = dict(wanted)
+    for audit in audits:
+        known_options = options_of(audit_class(audit))
+        options_by_audit[audit] = {}
+        for option, value in wanted.items():
+            if option in known_options:
+                options_by_audit[audit][option] = value
+                unused.pop(option, None)
+    check_options(audit_class(audits[0]), unused)  # refuses them by name
+    return options_by_audit
 
 
-def _wait(good: int, bad: int, outcome: int, rng: object) -> int:
+def _parse_delay(text: str) -> partial[int]:
+    """Return a function that says after how many arrivals an outcome shows."""
+    good, bad = parse_whole_numbers("--delay", text, DELAY_FORM)
+    return partial(_delay_of, good, bad)
+
+
+def _delay_of(good: int, bad: int, outcome: int, rng: object) -> int:
     """Return when an outcome shows; a function of the module, which processes can share."""
     return good if outcome else bad
 
 
-def runs_told(summaries: Sequence[Summary], least: float = 0.0) -> Table:
+def _explain_lower_bound(least: LowerBound) -> str:
+    """Return what C* means for this world and question."""
+    if least.cost == 0.0:
+        return "past data alone decide"
+    if least.reference:
+        return "an asymptotic reference, since both answers are right"
+    return "no audit costs less on average"
+
+
+def runs_table(summaries: Sequence[Summary], least_cost: float = 0.0) -> Table:
     """Return a row per simulated audit, and how many times the least cost it spent."""
     rows = []
-    for one in summaries:
-        decided = one.verdicts[Verdict.INCONCLUSIVE.value] == 0.0
-        error = one.standard_error / max(one.mean_cost, 1e-300)
+    for summary in summaries:
+        always_decides = summary.verdicts[Verdict.INCONCLUSIVE.value] == 0.0
+        relative_error = summary.standard_error / max(summary.mean_cost, 1e-300)
+        shares = [f"{verdict} {share:.1%}" for verdict, share in summary.verdicts.items() if share]
+        ratio = None
+        if least_cost > 0.0 and always_decides:
+            ratio = f"{summary.mean_cost / least_cost:,.3g}"
         rows.append(
             {
-                "audit": one.audit,
-                "verdicts": ", ".join(f"{v} {p:.1%}" for v, p in one.verdicts.items() if p),
-                "wrong": f"{one.errors:,} of {one.repeats:,}",
-                "mean cost": f"{format_value(one.mean_cost)} ± {error:.1%}",
-                "/ C*": f"{one.mean_cost / least:,.3g}" if least > 0.0 and decided else None,
-                "mean labels": one.mean_labels,
+                "audit": summary.audit,
+                "verdicts": ", ".join(shares),
+                "wrong": f"{summary.errors:,} of {summary.repeats:,}",
+                "mean cost": f"{format_value(summary.mean_cost)} ± {relative_error:.1%}",
+                "/ C*": ratio,
+                "mean labels": summary.mean_labels,
             }
         )
-    medians = ", ".join(format_value(one.cost_quantiles["0.5"]) for one in summaries)
+    medians = ", ".join(format_value(summary.cost_quantiles["0.5"]) for summary in summaries)
     runs = f"{summaries[0].repeats:,} runs, median cost {medians}"
     return Table(rows, f"{runs}; ± is the standard error of the mean, as a share of it")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from equipoise.cli.console import Answer, Table
-from equipoise.cli.options import LEDGER, command, option
-from equipoise.cli.serve import TOKENS, require_extra
+from equipoise.cli import options as shared
+from equipoise.cli.console import Answer, Table, show
+from equipoise.cli.serve import TokenStorage, require_extra
 
 if TYPE_CHECKING:
     from equipoise.service import TokenStore
@@ -17,53 +17,69 @@ app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Make, list and revoke tokens of the service."
 )
 
-NAME = typer.Argument(..., help="Who holds it; the actor in every event.")
+HolderName = Annotated[str, typer.Argument(help="Who holds it; the actor in every event.")]
+RoleName = Annotated[
+    Literal["writer", "auditor", "approver", "regulator"],
+    typer.Option(
+        "--role",
+        help="writer asks and tells; auditor runs audits; approver is the second person; regulator "
+        "reads.",
+    ),
+]
+OnlyAudit = Annotated[
+    str | None,
+    typer.Option("--audit", help="The one audit that it opens; every one if left out."),
+]
+Days = Annotated[float, typer.Option("--days", help="Until it expires.")]
 
 
 @app.command()
-@command()
 def new(
-    name: str = NAME,
-    role: Literal["writer", "auditor", "approver", "regulator"] = option(
-        ...,
-        "writer asks and tells; auditor runs audits; approver is the second person; regulator "
-        "reads.",
-    ),
-    audit: str | None = option(None, "The one audit that it opens; every one if left out."),
-    days: float = option(90.0, "Until it expires."),
-    ledger: str = LEDGER,
-    tokens: str = TOKENS,
-) -> Answer:
+    name: HolderName,
+    role: RoleName,
+    audit: OnlyAudit = None,
+    days: Days = 90.0,
+    ledger: shared.Ledger = shared.DEFAULT_LEDGER,
+    tokens: TokenStorage = "",
+    json: shared.Json = False,
+) -> None:
     """Make a token and show it, once: only its hash is kept.
 
     Example: equipoise token new core-banking --role writer --audit loans
     """
-    store = _store(ledger, tokens)
+    store = _open_store(ledger, tokens)
     from equipoise.service import Role
 
-    text = store.new(name, Role(role), audit, days=days)
-    return Answer({"name": name, "role": role, "audit": audit, "token": text}, text)
+    token = store.new(name, Role(role), audit, days=days)
+    show(Answer({"name": name, "role": role, "audit": audit, "token": token}, token), json)
 
 
 @app.command("list")
-@command()
-def list_all(ledger: str = LEDGER, tokens: str = TOKENS) -> Answer:
+def list_tokens(
+    ledger: shared.Ledger = shared.DEFAULT_LEDGER,
+    tokens: TokenStorage = "",
+    json: shared.Json = False,
+) -> None:
     """Show every token without its secret."""
-    found = [token.to_dict() for token in _store(ledger, tokens).all()]
+    records = [token.to_dict() for token in _open_store(ledger, tokens).all()]
     columns = ("name", "role", "audit", "expires", "revoked")
-    rows = [{column: token[column] for column in columns} for token in found]
-    return Answer(found, [Table(rows)])
+    rows = [{column: record[column] for column in columns} for record in records]
+    show(Answer(records, [Table(rows)]), json)
 
 
 @app.command()
-@command()
-def revoke(name: str = NAME, ledger: str = LEDGER, tokens: str = TOKENS) -> Answer:
+def revoke(
+    name: HolderName,
+    ledger: shared.Ledger = shared.DEFAULT_LEDGER,
+    tokens: TokenStorage = "",
+    json: shared.Json = False,
+) -> None:
     """End a token and what is logged in with it, at once."""
-    token = _store(ledger, tokens).revoke(name)
-    return Answer(token.to_dict(), f"{token.name}: revoked {token.revoked}")
+    token = _open_store(ledger, tokens).revoke(name)
+    show(Answer(token.to_dict(), f"{token.name}: revoked {token.revoked}"), json)
 
 
-def _store(ledger: str, tokens: str) -> TokenStore:
+def _open_store(ledger: str, tokens: str) -> TokenStore:
     require_extra()
     from equipoise.service import TokenStore, load_settings
 

@@ -72,7 +72,7 @@ def test_conclude_is_confirmed(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     refused = run(*conclude)
     assert refused.exit_code == 2
     assert "Add --yes" in refused.stderr
-    monkeypatch.setattr("equipoise.cli.audit.somebody_answers", lambda: True)
+    monkeypatch.setattr("equipoise.cli.audit_changes.can_ask", lambda: True)
     declined = run(*conclude, said="n\n")
     assert (declined.exit_code, "nothing was done" in declined.stdout) == (1, True)
     paused = run("audit", "resume", "loans", "--why", "by mistake", "-l", "LEDGER")

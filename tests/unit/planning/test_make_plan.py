@@ -11,7 +11,7 @@ from rich.console import Console
 from equipoise.bounds import expectation
 from equipoise.cells import Cells, GroupCells
 from equipoise.cli.console import print_parts
-from equipoise.cli.plan import told
+from equipoise.cli.plan import plan_parts
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.free_check import check
 from equipoise.history import History
@@ -168,7 +168,7 @@ def test_advice_is_a_sentence_also_where_no_end_was_seen(
     assert advice.startswith(words + ends)
     made = Plan(COARSE, COSTS, free, (cheap, other), (), recommended, advice)
     out = io.StringIO()
-    print_parts(Console(file=out, width=80, highlight=False), told(made))
+    print_parts(Console(file=out, width=80, highlight=False), plan_parts(made))
     shown = out.getvalue()
     (row,) = (line for line in shown.splitlines() if line.startswith("  gap just"))
     assert "60%" in row.split()

@@ -1,0 +1,274 @@
+"""``equipoise audit conclude, budget, pause, …``: what changes an audit as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from equipoise.cli import options as shared
+from equipoise.cli.audit_people import KnownPerson
+from equipoise.cli.console import Answer, can_ask, failure_after, show
+from equipoise.cli.option_values import (
+    parse_cents,
+    parse_group_counts,
+    parse_pairs,
+    parse_verdicts,
+    parse_whole_numbers,
+)
+from equipoise.cli.replies import describe_reply, with_verdict
+from equipoise.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from equipoise.ledger import LiveAudit
+    from equipoise.ledger.commands import Command
+
+LIMITS_PANEL = "Limits"
+RANDOM_ACCEPTS_FORM = "GROUP=GOOD,BAD,UNKNOWN"
+
+ConclusionReason = Annotated[str, typer.Option("--why", help="Reason.")]
+Confirmed = Annotated[
+    bool,
+    typer.Option("--yes", "-y", help="Do not ask, as is done while there is no verdict."),
+]
+Proposal = Annotated[int, typer.Argument(help="Its number, as status shows it.")]
+GroupLimits = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--max-in-flight-of",
+        help="The same in one group.",
+        metavar="GROUP=N",
+        rich_help_panel=LIMITS_PANEL,
+    ),
+]
+NewLimit = Annotated[
+    int | None,
+    typer.Option(
+        "--max-in-flight",
+        help="Overrides without outcome at once; any if left out.",
+        rich_help_panel=LIMITS_PANEL,
+    ),
+]
+NewCap = Annotated[
+    int | None,
+    typer.Argument(help="The new cap in minor units; none if left out.", parser=parse_cents),
+]
+AcceptedCounts = Annotated[
+    list[str],
+    typer.Option(
+        "--of",
+        help="Everybody of a group whom the programme accepted since its first day.",
+        metavar=RANDOM_ACCEPTS_FORM,
+    ),
+]
+CorrectedCounts = Annotated[
+    list[str] | None,
+    typer.Option("--corrected", help="Outcomes changed since the last file.", metavar="GROUP=N"),
+]
+
+
+def conclude(
+    name: shared.AuditName,
+    ledger: shared.Ledger = shared.DEFAULT_LEDGER,
+    actor: shared.Actor = None,
+    fail_on: shared.FailOn = "",
+    why: ConclusionReason = "nobody else is to come",
+    yes: Confirmed = False,
+    json: shared.Json = False,
+) -> None:
+    """Say that nobody else will come, and give the verdict that the evidence supports."""
+    live = shared.open_audit(ledger, name, actor)
+    failing = parse_verdicts(fail_on)
+    if live.finding is None and not yes:
+        _confirm_conclusion(live)
+    finding = live.conclude(why)
+    verdicts = [] if finding is None else [finding.verdict]
+    show(Answer(live.status(), end=failure_after(failing, verdicts)), json)
+
+
+def _confirm_conclusion(live: LiveAudit) -> None:
+    """Ask whether an audit without a verdict shall end; leave the program if not."""
+    if not can_ask():
+        raise InvalidInput(
+            "'conclude' ends the audit for good: nobody will be asked any more. Add --yes to "
+            "say that this is meant"
+        )
+    typer.echo(f"{live.so_far().verdict} is what the evidence supports so far.")
+    n_pending = live.status().pending
+    if n_pending:
+        typer.echo(f"{n_pending:,} outcomes are to come; the verdict will not wait for them.")
+    typer.echo("To conclude ends the audit for good: nobody will be asked any more.")
+    if not typer.confirm("Conclude?"):
+        typer.echo("nothing was done")
+        raise typer.Exit(1)
+
+
+def budget(
+    *,
+    name: shared.AuditName,
+    ledger: shared.Ledger = shared.DEFAULT_LEDGER,
+    actor: shared.Actor = None,
+    why: shared.Reason,
+    amount: NewCap = None,
+    json: shared.Json = False,
+) -> None:
+    """Change the cap: up freely, down to what is spent or held."""
+    live = shared.open_audit(ledger, name, actor)
+    show(_change(live, "budget", why, {"budget": amount}), json)
+
+
+def limits(
+    *,
+    name: shared.AuditName,
+    ledger: shared.Ledger = shared.DEFAULT_LEDGER,
+    actor: shared.Actor = None,
+    why: shared.Reason,
+    max_in_flight: NewLimit = None,
+    max_in_flight_of: GroupLimits = None,
+    json: shared.Json = False,
+) -> None:
+    """Change how many requests may be without an outcome at once."""
+    live = shared.open_audit(ledger, name, actor)
+    group_limits = parse_group_counts("--max-in-flight-of", max_in_flight_of)
+    values = {"max_in_flight": max_in_flight, "max_in_flight_groups": group_limits}
+    show(_change(live, "limits", why, values), json)
+
+
+def random_accepts(
+    *,
+    name: shared.AuditName,
+    ledger: shared.Ledger = shared.DEFAULT_LEDGER,
+    actor: shared.Actor = None,
+    why: shared.Reason,
+    of: AcceptedCounts,
+    corrected: CorrectedCounts = None,
+    json: shared.Json = False,
+) -> None:
+    """Take in a later file of the test programme that the past data told of."""
+    live = shared.open_audit(ledger, name, actor)
+    accepted = {
+        group: parse_whole_numbers("--of", text, RANDOM_ACCEPTS_FORM)
+        for group, text in parse_pairs("--of", of).items()
+    }
+    values = {
+        "random_accepts": accepted,
+        "corrected": parse_group_counts("--corrected", corrected),
+    }
+    show(_change(live, "random_accepts", why, values), json)
+
+
+def _change(live: LiveAudit, kind: str, why: str, values: dict[str, Any]) -> Answer:
+    """Change the audit; return what was taken in, and what became of the verdict.
+
+    Parameters
+    ----------
+    kind
+        What is changed: ``budget``, ``limits`` or ``random_accepts``. The command is named
+        ``set_`` and this, the state of its reply is this in capital letters.
+    values
+        The command's fields but the reason.
+    """
+    from equipoise.ledger.commands import COMMANDS
+    from equipoise.report.event_log import describe_event
+
+    make: Callable[..., Command] = COMMANDS[f"set_{kind}"]
+    finding_before = live.finding
+    reply = live.do(make(**values, why=why))
+    answer = describe_reply(reply)
+    if reply.state == kind.upper() and not reply.repeated:
+        taken_in = "; ".join(describe_event(kind, values, live.settings))
+        answer = Answer(reply, f"{kind.replace('_', ' ')}: {taken_in}")
+    return with_verdict(live, answer, finding_before)
+
+
+def pause(
+    *,
+    name: shared.AuditName,
+    ledger: shared.Ledger = shared.DEFAULT_LEDGER,
+    actor: shared.Actor = None,
+    why: shared.Reason,
+    json: shared.Json = False,
+) -> None:
+    """Ask nobody for now; outcomes are taken all the same."""
+    live = shared.open_audit(ledger, name, actor)
+    show(describe_reply(live.pause(why)), json)
+
+
+def resume(
+    *,
+    name: shared.AuditName,
+    ledger: shared.Ledger = shared.DEFAULT_LEDGER,
+    actor: shared.Actor = None,
+    why: shared.Reason,
+    json: shared.Json = False,
+) -> None:
+    """Ask again."""
+    live = shared.open_audit(ledger, name, actor)
+    show(describe_reply(live.resume(why)), json)
+
+
+def approve(
+    *,
+    name: shared.AuditName,
+    ledger: shared.Ledger = shared.DEFAULT_LEDGER,
+    actor: shared.Actor = None,
+    proposal: Proposal,
+    json: shared.Json = False,
+) -> None:
+    """Carry out what somebody else proposed."""
+    live = shared.open_audit(ledger, name, actor)
+    finding_before = live.finding
+    answer = describe_reply(live.approve(proposal))
+    show(with_verdict(live, answer, finding_before), json)
+
+
+def reject(
+    *,
+    name: shared.AuditName,
+    ledger: shared.Ledger = shared.DEFAULT_LEDGER,
+    actor: shared.Actor = None,
+    proposal: Proposal,
+    why: shared.Reason,
+    json: shared.Json = False,
+) -> None:
+    """Drop a proposal."""
+    live = shared.open_audit(ledger, name, actor)
+    show(describe_reply(live.reject(proposal, why)), json)
+
+
+def erase(
+    *,
+    name: shared.AuditName,
+    ledger: shared.Ledger = shared.DEFAULT_LEDGER,
+    actor: shared.Actor = None,
+    person: KnownPerson,
+    json: shared.Json = False,
+) -> None:
+    """Forget a person: pseudonym and key leave the tables, chain and money stay provable."""
+    live = shared.open_audit(ledger, name, actor)
+    show(describe_reply(live.erase(person)), json)
+
+
+def scrub(
+    name: shared.AuditName,
+    ledger: shared.Ledger = shared.DEFAULT_LEDGER,
+    actor: shared.Actor = None,
+    json: shared.Json = False,
+) -> None:
+    """Rewrite the ledger's files without those who were erased; do it once after many."""
+    live = shared.open_audit(ledger, name, actor)
+    show(describe_reply(live.scrub()), json)
+
+
+def upgrade(
+    *,
+    name: shared.AuditName,
+    ledger: shared.Ledger = shared.DEFAULT_LEDGER,
+    actor: shared.Actor = None,
+    why: shared.Reason,
+    json: shared.Json = False,
+) -> None:
+    """Go on under this program's edition of the statistics; what is recorded stands."""
+    live = shared.open_audit(ledger, name, actor)
+    show(describe_reply(live.upgrade(why)), json)

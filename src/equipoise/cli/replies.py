@@ -1,0 +1,80 @@
+"""What came of a command, in the words of the shell."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from equipoise.cli.console import Answer
+
+if TYPE_CHECKING:
+    from equipoise.finding import Finding
+    from equipoise.ledger import LiveAudit
+    from equipoise.ledger.commands import Reply
+
+REPLY_TEXT = {  # by a person's state, or by why nothing is wanted
+    "SCORE_ONLY": "nothing to do (looked at, and not drawn to be asked)",
+    "RESERVED": "override this denial, and tell how it goes",
+    "AWAITED": "tell how it goes",  # of an approved person
+    "EXECUTED": "overridden, the outcome is awaited",
+    "REVEALED": "the outcome is noted",
+    "CORRECTED": "the outcome is corrected, the old one stays on record",
+    "OVERDUE": "the outcome is overdue",
+    "WITHDRAWN": "withdrawn, the outcome stays unknown",
+    "UNUSED": "withdrawn before: this outcome is not used",
+    "WRITTEN_OFF": "written off, the outcome stays unknown",
+    "approved": "nothing to do (approved: there is no denial to override)",
+    "budget": "nothing to do (the budget is spent or held)",
+    "concluded": "nothing to do (the audit is concluded)",
+    "decided": "nothing to do (the audit has its verdict)",
+    "in_flight": "nothing to do (as many overrides as allowed are out)",
+    "left_out": "nothing to do (this group is not compared)",
+    "lottery": "nothing to do (not drawn in the lottery)",
+    "not_wanted": "nothing to do (another group is wanted now)",
+    "paused": "nothing to do (the audit is paused)",
+}
+UNCHANGED_TEXT = {"RESUMED": "nothing to resume", "UPGRADED": "nothing to upgrade"}
+STATES_WITH_REASON = ("UNLINKED", "CONCLUDED", "DECIDED")  # states of an audit that say why
+
+
+def reply_key(reply: Reply, command: object) -> str:
+    """Return the key in :data:`REPLY_TEXT` of what came of a command."""
+    if reply.state == "RESERVED" and getattr(command, "decision", 0) == 1:
+        return "AWAITED"
+    if reply.state == "WITHDRAWN" and hasattr(command, "outcome"):
+        return "UNUSED"
+    return reply.why if reply.state == "SKIPPED" else reply.state
+
+
+def describe_reply(reply: Reply, command: object = None) -> Answer:
+    """Return what came of one command, in words too: what to do now, or what is known."""
+    if reply.repeated and reply.state in UNCHANGED_TEXT:
+        return Answer(reply, UNCHANGED_TEXT[reply.state])
+    again = ", as before" if reply.repeated else ""
+    if reply.state == "PROPOSED":
+        return Answer(reply, f"proposed as {reply.number}{again}; somebody else must approve it")
+    key = reply_key(reply, command)
+    text = REPLY_TEXT.get(key, key.lower())
+    if reply.person:
+        return Answer(reply, f"{reply.person}: {text}{again}")
+    reason = f": {reply.why}" if reply.state in STATES_WITH_REASON else ""
+    return Answer(reply, f"{text}{again}{reason}")
+
+
+def with_verdict(live: LiveAudit, answer: Answer, finding_before: Finding | None = None) -> Answer:
+    """Return an answer with the present verdict, and the earlier one if it was taken back."""
+    finding = live.finding
+    clauses = []
+    if finding_before is not None and (
+        finding is None or finding.verdict is not finding_before.verdict
+    ):
+        clauses.append(f"the verdict {finding_before.verdict} is taken back")
+    if finding is not None:
+        clauses.append(f"verdict: {finding.verdict}")
+    elif clauses:
+        clauses.append("the audit goes on")
+    if not clauses:
+        return answer
+    clauses.append(f"see equipoise audit status {shlex.quote(live.row.name)}")
+    return replace(answer, words=f"{answer.words}\n{'; '.join(clauses)}")
