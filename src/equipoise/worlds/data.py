@@ -44,12 +44,12 @@ def fico_lender(threshold: float = 30.0, groups: Sequence[str] | None = None) ->
     """
     if not 0.0 <= threshold <= 100.0:
         raise InvalidInput(f"'threshold' must be a score in [0, 100]; got {threshold!r}")
-    everybody = _applicants()
-    chosen = tuple(everybody) if groups is None else tuple(groups)
-    for group in chosen:
-        if group not in everybody:
-            raise UnknownName("group", group, everybody)
-    return Lender(threshold, {group: everybody[group] for group in chosen})
+    applicants = _applicants()
+    group_names = tuple(applicants) if groups is None else tuple(groups)
+    for group in group_names:
+        if group not in applicants:
+            raise UnknownName("group", group, applicants)
+    return Lender(threshold, {group: applicants[group] for group in group_names})
 
 
 class Applicants(NamedTuple):
@@ -86,10 +86,14 @@ class Lender:
     def world(self) -> CellWorld:
         """The population, denied people's outcomes included."""
         counts = {}
-        for group, (scores, *kinds) in self.applicants.items():
-            approved = scores >= self.threshold
-            cells = [float(kind[who].sum()) for who in (approved, ~approved) for kind in kinds]
-            counts[group] = dict(zip(COUNT_NAMES, cells, strict=True))
+        for group, (scores, repaying, failing) in self.applicants.items():
+            is_approved = scores >= self.threshold
+            counts[group] = {
+                "approved_positive": float(repaying[is_approved].sum()),
+                "approved_negative": float(failing[is_approved].sum()),
+                "denied_positive": float(repaying[~is_approved].sum()),
+                "denied_negative": float(failing[~is_approved].sum()),
+            }
         return CellWorld.from_counts(counts)
 
     def past(self, seed: int = 0) -> DuckDBPyRelation:
@@ -101,21 +105,23 @@ class Lender:
         import duckdb
 
         rng = np.random.default_rng(seed)
-        race, score, repaid = list[str](), [], []
+        race: list[str] = []
+        score_parts = []
+        repaid_parts = []
         for group, (scores, repaying, failing) in self.applicants.items():
-            kinds = np.concatenate([repaying, failing])
-            drawn = rng.multinomial(round(kinds.sum()), kinds / kinds.sum())
-            race += [group] * int(drawn.sum())
-            score.append(np.repeat(np.tile(scores, 2), drawn))
-            repaid.append(np.repeat([1.0, 0.0], drawn.reshape(2, -1).sum(axis=1)))
+            weights = np.concatenate([repaying, failing])
+            counts = rng.multinomial(round(weights.sum()), weights / weights.sum())
+            race += [group] * int(counts.sum())
+            score_parts.append(np.repeat(np.tile(scores, 2), counts))
+            repaid_parts.append(np.repeat([1.0, 0.0], counts.reshape(2, -1).sum(axis=1)))
         order = rng.permutation(len(race))
-        scores = np.concatenate(score)[order]
+        scores = np.concatenate(score_parts)[order]
         approved = scores >= self.threshold
         columns = {
             "race": np.array(race, dtype=object)[order],
             "score": scores,
             "approved": approved.astype(np.int8),
-            "repaid": np.where(approved, np.concatenate(repaid)[order], np.nan),
+            "repaid": np.where(approved, np.concatenate(repaid_parts)[order], np.nan),
         }
         applications = duckdb.connect().register("applications", columns).table("applications")
         return applications.project("race, score, approved, CAST(repaid AS TINYINT) AS repaid")
@@ -159,7 +165,10 @@ def encode(table: DuckDBPyRelation, columns: Sequence[str]) -> Array:
             raise UnknownName("column", column, table.columns)
     quoted = ['"' + column.replace('"', '""') + '"' for column in columns]
     values = table.project(", ".join(quoted)).fetchnumpy()
-    return np.column_stack([part for c in columns for part in _features(values[c])])
+    features: list[Array] = []
+    for column in columns:
+        features += _features(values[column])
+    return np.column_stack(features)
 
 
 def adult_world(group: str = "sex") -> CellWorld:
@@ -181,8 +190,8 @@ def adult_world(group: str = "sex") -> CellWorld:
     """
     counts: dict[str, dict[str, dict[str, int]]] = {}
     for row in csv.DictReader(_text("adult/decided.csv").splitlines()):
-        own = {name: int(row[name]) for name in COUNT_NAMES}
-        counts.setdefault(row["column"], {})[row["group"]] = own
+        groups = counts.setdefault(row["column"], {})
+        groups[row["group"]] = {name: int(row[name]) for name in COUNT_NAMES}
     if group not in counts:
         raise UnknownName("column of groups", group, sorted(counts))
     return CellWorld.from_counts(counts[group])
@@ -190,16 +199,20 @@ def adult_world(group: str = "sex") -> CellWorld:
 
 @cache
 def _applicants() -> Mapping[str, Applicants]:
-    cumulative, bad, totals = (
-        np.genfromtxt(_text(f"fico/{name}.csv").splitlines(), delimiter=",", names=True)
-        for name in ("transrisk_cdf_by_race_ssa", "transrisk_performance_by_race_ssa", "totals")
-    )
-    made = {}
+    cumulative = _read_columns("fico/transrisk_cdf_by_race_ssa.csv")
+    percent_bad = _read_columns("fico/transrisk_performance_by_race_ssa.csv")
+    totals = _read_columns("fico/totals.csv")
+    applicants = {}
     for group in (cumulative.dtype.names or ())[1:]:
         people = np.diff(cumulative[group], prepend=0.0) / 100.0 * int(totals[group])
-        repaying = people * (1.0 - bad[group] / 100.0)
-        made[group] = Applicants(cumulative["Score"], repaying, people - repaying)
-    return made
+        repaying = people * (1.0 - percent_bad[group] / 100.0)
+        applicants[group] = Applicants(cumulative["Score"], repaying, people - repaying)
+    return applicants
+
+
+def _read_columns(name: str) -> NDArray[np.void]:
+    """Return a CSV file of numbers as an array with a field per column."""
+    return np.genfromtxt(_text(name).splitlines(), delimiter=",", names=True)
 
 
 def _text(name: str) -> str:

@@ -20,7 +20,7 @@ from equipoise.mixture.model import MixtureModel, PastFeatures
 from equipoise.mixture.truncated_fit import TruncatedFit, known_law
 from equipoise.worlds.world import ByCells, CellWorld, People, Seed, past_of
 
-RARE = 1e-12  # a smaller share of a group counts as nobody
+NEGLIGIBLE_SHARE = 1e-12  # of a group: it counts as nobody
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +48,10 @@ class GroupMixture:
     ) -> GroupMixture:
         """Build from a family and the parameters of outcome 0 and 1."""
         require_in_open_unit("q", q)
-        zero, one = (known_law(family, theta, accepts) for theta in thetas)
-        return cls(share, q, (zero, one), accepts)
+        theta_zero, theta_one = thetas
+        law_zero = known_law(family, theta_zero, accepts)
+        law_one = known_law(family, theta_one, accepts)
+        return cls(share, q, (law_zero, law_one), accepts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,13 +81,15 @@ class MixtureWorld(ByCells):
     @cached_property
     def as_cells(self) -> CellWorld:
         """The same population without its features."""
-        cells, r = {}, {}
+        cells = {}
+        r = {}
         for group, mixture in self.mixtures.items():
-            (zero, one), w = mixture.laws, mixture.share
-            exact = (mixture.q * one.acceptance, (1.0 - mixture.q) * zero.acceptance)
-            p1, p0 = (p if p > RARE else 0.0 for p in exact)
+            law_zero, law_one = mixture.laws
+            p1 = _drop_negligible(mixture.q * law_one.acceptance)
+            p0 = _drop_negligible((1.0 - mixture.q) * law_zero.acceptance)
             s = 1.0 - p1 - p0
-            cells[group] = GroupCells(w * p1, w * p0, w * s)
+            size = mixture.share
+            cells[group] = GroupCells(size * p1, size * p0, size * s)
             r[group] = float(np.clip((mixture.q - p1) / s, 0.0, 1.0)) if s > 0.0 else 0.0
         return CellWorld(Cells(cells), r)
 
@@ -122,18 +126,16 @@ class MixtureWorld(ByCells):
         family = Gaussian("spherical")
         mixtures = {}
         for group, share, q in (("1", 0.7, 0.7), ("0", 0.3, 0.4)):
-            good = rng.uniform(-1.0, 1.0, dimension)
-            direction = rng.standard_normal(dimension)
-            direction /= np.linalg.norm(direction)
-            bad = good + separation * direction
-            across = rng.standard_normal(dimension)
-            across -= (across @ direction) * direction
-            across /= np.linalg.norm(across)
-            normal = np.cos(tilt) * across - np.sin(tilt) * direction
             require_in_open_unit(f"approval of group {group}", rates[group])
-            edge = normal @ good - 2.0 * ndtri(rates[group])
-            cut, sigma = HalfSpace(normal, float(edge)), 4.0 * np.eye(dimension)
-            thetas = family.pack(bad, sigma), family.pack(good, sigma)
+            mean_one = rng.uniform(-1.0, 1.0, dimension)
+            direction = _unit_vector(rng.standard_normal(dimension))
+            mean_zero = mean_one + separation * direction
+            across = rng.standard_normal(dimension)
+            across = _unit_vector(across - (across @ direction) * direction)
+            normal = np.cos(tilt) * across - np.sin(tilt) * direction
+            cut = HalfSpace(normal, float(normal @ mean_one - 2.0 * ndtri(rates[group])))
+            covariance = 4.0 * np.eye(dimension)
+            thetas = family.pack(mean_zero, covariance), family.pack(mean_one, covariance)
             mixtures[group] = GroupMixture.of(share, q, family, thetas, cut)
         return cls(mixtures, feature_rows)
 
@@ -145,7 +147,7 @@ class MixtureWorld(ByCells):
     @cached_property
     def model(self) -> MixtureModel:
         """The true laws, as a model without uncertainty."""
-        return MixtureModel({g: m.laws for g, m in self.mixtures.items()})
+        return MixtureModel({group: mixture.laws for group, mixture in self.mixtures.items()})
 
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:
         """Return past decisions with a model of features: the true laws, or fitted ones."""
@@ -164,25 +166,39 @@ class MixtureWorld(ByCells):
             np.array(self.groups)[people.group],
             people.decision,
             people.outcome,
-            {g: m.accepts for g, m in self.mixtures.items()},
-            next(iter(self.mixtures.values())).laws[0].family,
+            {group: mixture.accepts for group, mixture in self.mixtures.items()},
+            self._any_law.family,
         )
         return replace(counts, model=features.model, features=features)
 
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` people arrive, in random order."""
         generator = np.random.default_rng(seed)
-        shares = np.array([m.share for m in self.mixtures.values()])
+        shares = np.array([mixture.share for mixture in self.mixtures.values()])
         group = generator.choice(len(shares), size=size, p=shares / shares.sum())
-        outcome, decision = np.zeros((2, size), dtype=np.int8)
-        law = next(iter(self.mixtures.values())).laws[0]
-        features = np.empty((size, law.family.dimension(law.theta)))
-        for g, mixture in enumerate(self.mixtures.values()):
-            rows = np.flatnonzero(group == g)
+        outcome = np.zeros(size, dtype=np.int8)
+        decision = np.zeros(size, dtype=np.int8)
+        features = np.empty((size, self._any_law.family.dimension(self._any_law.theta)))
+        for position, mixture in enumerate(self.mixtures.values()):
+            rows = np.flatnonzero(group == position)
             outcome[rows] = generator.random(len(rows)) < mixture.q
             for y, law in enumerate(mixture.laws):
-                chosen = rows[outcome[rows] == y]
-                features[chosen] = law.family.sample(law.theta, len(chosen), generator)
-                if len(chosen):
-                    decision[chosen] = mixture.accepts(features[chosen])
+                rows_of_outcome = rows[outcome[rows] == y]
+                people = law.family.sample(law.theta, len(rows_of_outcome), generator)
+                features[rows_of_outcome] = people
+                if len(people):
+                    decision[rows_of_outcome] = mixture.accepts(people)
         return People(self.groups, group, decision, outcome, features)
+
+    @property
+    def _any_law(self) -> TruncatedFit:
+        """One of the laws: all of them have the same family and dimension."""
+        return next(iter(self.mixtures.values())).laws[0]
+
+
+def _drop_negligible(share: float) -> float:
+    return share if share > NEGLIGIBLE_SHARE else 0.0
+
+
+def _unit_vector(vector: Array) -> Array:
+    return np.asarray(vector / np.linalg.norm(vector))

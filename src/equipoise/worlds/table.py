@@ -73,18 +73,18 @@ class TableWorld(People, ByCells):
         (2, {'f': 1.0, 'm': 0.0})
         """
         options = ReadOptions(group=group, decision=decision, outcome=outcome, positive=positive)
-        looks = tuple(name for name in (score, price) if name is not None)
-        table = _columns(frame, (*options.groups, decision, outcome, *features, *looks))
-        words = [_texts(name, table[name]) for name in options.groups]
-        joined = [AND.join(own) for own in zip(*words, strict=True)]
-        groups, codes = np.unique(joined, return_inverse=True)
-        seen = [_numbers(name, table[name], -np.inf) for name in features]
+        assist_columns = tuple(name for name in (score, price) if name is not None)
+        table = _columns(frame, (*options.groups, decision, outcome, *features, *assist_columns))
+        attributes = [_texts(name, table[name]) for name in options.groups]
+        intersections = [AND.join(values) for values in zip(*attributes, strict=True)]
+        groups, codes = np.unique(intersections, return_inverse=True)
+        feature_columns = [_numbers(name, table[name], -np.inf) for name in features]
         return cls(
             tuple(groups.tolist()),
             codes.astype(np.intp),
             _bits("decision", decision, table[decision], options),
             _bits("outcome", outcome, table[outcome], options),
-            np.column_stack(seen) if seen else None,
+            np.column_stack(feature_columns) if feature_columns else None,
             None if score is None else _numbers(score, table[score], -np.inf),
             None if price is None else _numbers(price, table[price], 0.0),
         )
@@ -92,8 +92,10 @@ class TableWorld(People, ByCells):
     @cached_property
     def as_cells(self) -> CellWorld:
         """The same population without its features."""
-        named = (dict(zip(COUNT_NAMES, row, strict=True)) for row in self.cell_counts.tolist())
-        return CellWorld.from_counts(dict(zip(self.groups, named, strict=True)))
+        counts = {}
+        for group, row in zip(self.groups, self.cell_counts.tolist(), strict=True):
+            counts[group] = dict(zip(COUNT_NAMES, row, strict=True))
+        return CellWorld.from_counts(counts)
 
     def denied_rows(self, group: str) -> NDArray[np.intp]:
         """Return the rows of a group's denied people."""
@@ -102,10 +104,14 @@ class TableWorld(People, ByCells):
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` random rows arrive."""
         rows = np.random.default_rng(seed).integers(len(self), size=size)
-        seen = (self.features, self.score, self.price)
         return People(
-            *(self.groups, self.group[rows], self.decision[rows], self.outcome[rows]),
-            *(None if column is None else column[rows] for column in seen),
+            self.groups,
+            self.group[rows],
+            self.decision[rows],
+            self.outcome[rows],
+            None if self.features is None else self.features[rows],
+            None if self.score is None else self.score[rows],
+            None if self.price is None else self.price[rows],
         )
 
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:
@@ -137,21 +143,32 @@ def read_world(
     """
     from equipoise.history.counting import count_table
 
-    said = {"group": group, "within": within, "decision": decision, "outcome": outcome}
-    meanings = {"positive": positive, "negative": negative, "unknown": "bounds"}
-    source, options = load_reading(source, {**said, **meanings})
+    reading = {
+        "group": group,
+        "within": within,
+        "decision": decision,
+        "outcome": outcome,
+        "positive": positive,
+        "negative": negative,
+        "unknown": "bounds",
+    }
+    source, options = load_reading(source, reading)
     cells = count_table(source, options, denied_outcomes_known=True).past.cells
-    missing = sum(c.approved_unknown + c.denied_without_outcome for c in cells.values())
+    missing = 0.0
+    for group_counts in cells.values():
+        missing += group_counts.approved_unknown + group_counts.denied_without_outcome
     if missing:
         raise BadData(
-            f"column {options.outcome!r} lacks the outcome of {missing:,} people; a world "
+            f"column {options.outcome!r} lacks the outcome of {missing:,.0f} people; a world "
             "needs everybody's. A past becomes one with guesses of the denied's: --denied-rate "
             "GROUP=R for every group (CellWorld.from_past)"
         )
     counts = {}
-    for name, c in cells.items():
-        own = (c.approved_positive, c.approved_negative, *(c.random_accepts[:2] or (0, 0)))
-        counts[name] = dict(zip(COUNT_NAMES, own, strict=True))
+    for name, group_counts in cells.items():
+        # denied people whose outcome is known are counted as if a programme had accepted them
+        denied = group_counts.random_accepts[:2] or (0, 0)
+        approved = (group_counts.approved_positive, group_counts.approved_negative)
+        counts[name] = dict(zip(COUNT_NAMES, (*approved, *denied), strict=True))
     return CellWorld.from_counts(counts)
 
 
@@ -168,15 +185,19 @@ def _columns(frame: object, names: Sequence[str]) -> dict[str, NDArray[np.generi
                 f"got {type(frame).__name__}"
             ) from error
         frame = {name: table[name].to_numpy() for name in table.columns}
-    found = {}
+    columns: dict[str, NDArray[np.generic]] = {}
     for name in names:
         if name not in frame:
             raise UnknownName("column", name, frame)
         require_single_values(name, frame[name])
-        found[name] = np.asarray(frame[name])
-        if (shape := found[name].shape) != (rows := len(found[names[0]]),):
-            raise BadData(f"column {name!r} must hold a value per row, {rows:,}; got {shape}")
-    return found
+        values = np.asarray(frame[name])
+        columns[name] = values
+        n_rows = len(columns[names[0]])
+        if values.shape != (n_rows,):
+            raise BadData(
+                f"column {name!r} must hold a value per row, {n_rows:,}; got {values.shape}"
+            )
+    return columns
 
 
 def _numbers(name: str, values: NDArray[np.generic], least: float) -> Array:
@@ -191,10 +212,11 @@ def _numbers(name: str, values: NDArray[np.generic], least: float) -> Array:
         raise BadData(f"column {name!r} must hold numbers: {error}") from error
     if np.isnan(numbers).all():
         raise BadData(f"column {name!r} must hold numbers; nobody has one")
-    if count := int((np.isinf(numbers) | (numbers < least)).sum()):
+    n_wrong = int((np.isinf(numbers) | (numbers < least)).sum())
+    if n_wrong:
         rule = "finite numbers" if least < 0.0 else f"finite numbers of at least {least:g}"
         raise BadData(
-            f"column {name!r} must hold {rule}; {count:,} of {len(numbers):,} rows do not"
+            f"column {name!r} must hold {rule}; {n_wrong:,} of {len(numbers):,} rows do not"
         )
     return numbers
 
@@ -202,9 +224,12 @@ def _numbers(name: str, values: NDArray[np.generic], least: float) -> Array:
 def _texts(name: str, values: NDArray[np.generic]) -> list[str]:
     """Return everybody's value as a text."""
     texts: list[str] = values.astype(str).tolist()
-    missing = {text for text in set(texts) if is_missing(text)}
-    if count := sum(text in missing for text in texts):
-        raise BadData(f"column {name!r} must hold a value for everybody; {count:,} rows lack one")
+    missing_texts = {text for text in set(texts) if is_missing(text)}
+    n_missing = sum(text in missing_texts for text in texts)
+    if n_missing:
+        raise BadData(
+            f"column {name!r} must hold a value for everybody; {n_missing:,} rows lack one"
+        )
     return texts
 
 

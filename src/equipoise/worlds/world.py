@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -78,17 +79,23 @@ class People:
     def __iter__(self) -> Iterator[Person]:
         names = (self.groups[group] for group in self.group.tolist())
         features = repeat(None) if self.features is None else self.features
-        looks = (
-            repeat(None) if column is None else (None if x != x else x for x in column.tolist())
-            for column in (self.score, self.price)
-        )
-        return map(Person, names, self.decision.tolist(), self.outcome.tolist(), features, *looks)
+        scores = _none_for_nan(self.score)
+        prices = _none_for_nan(self.price)
+        decisions = self.decision.tolist()
+        return map(Person, names, decisions, self.outcome.tolist(), features, scores, prices)
 
     @property
     def cell_counts(self) -> NDArray[np.int64]:
         """How many of each kind there are, a row per group, columns as :data:`COUNT_NAMES`."""
         kind = self.group * 4 + 2 * (1 - self.decision) + (1 - self.outcome)
         return np.bincount(kind, minlength=4 * len(self.groups)).reshape(-1, 4)
+
+
+def _none_for_nan(column: NDArray[np.float64] | None) -> Iterator[float | None]:
+    """Return a column's numbers, None for everybody who has none."""
+    if column is None:
+        return repeat(None)
+    return (None if math.isnan(number) else number for number in column.tolist())
 
 
 @runtime_checkable
@@ -169,20 +176,15 @@ class CellWorld:
 
         Their sums also give the groups' shares of everybody.
         """
-        cells, r = {}, {}
+        cells = {}
+        r = {}
         for group, counts in groups.items():
-            for name in counts:
-                if name not in COUNT_NAMES:
-                    raise UnknownName(f"count of group {group!r}", name, COUNT_NAMES)
-            if missing := [name for name in COUNT_NAMES if name not in counts]:
-                raise InvalidInput(f"group {group!r} lacks the count {missing[0]!r}")
-            for name in COUNT_NAMES:
-                require_non_negative(f"{name} of group {group}", counts[name])
-            good, bad = counts["denied_positive"], counts["denied_negative"]
+            _require_counts(group, counts)
+            denied = counts["denied_positive"] + counts["denied_negative"]
             cells[str(group)] = GroupCells(
-                counts["approved_positive"], counts["approved_negative"], good + bad
+                counts["approved_positive"], counts["approved_negative"], denied
             )
-            r[str(group)] = float(good / (good + bad)) if good + bad > 0 else 0.0
+            r[str(group)] = float(counts["denied_positive"] / denied) if denied > 0 else 0.0
         return cls(Cells(cells), r)
 
     @classmethod
@@ -202,15 +204,16 @@ class CellWorld:
         >>> world.joint.round(2).tolist()
         [[0.15, 0.05, 0.06, 0.24], [0.05, 0.05, 0.04, 0.36]]
         """
-        cells, r = {}, {}
-        for group, (p1, p0, s, unknown) in groups.items():
+        cells = {}
+        r = {}
+        for group, (p1, p0, s, denied_rate) in groups.items():
             if abs(p1 + p0 + s - 1.0) > 1e-6:
                 raise InvalidInput(
                     f"p1 + p0 + s of group {group!r} must be 1; got {p1} + {p0} + {s}"
                 )
             weight = 1.0 if shares is None else shares[group]
             cells[group] = GroupCells(p1 * weight, p0 * weight, s * weight)
-            r[group] = float(unknown) if s > 0 else 0.0
+            r[group] = float(denied_rate) if s > 0 else 0.0
         return cls(Cells(cells), r)
 
     @classmethod
@@ -240,7 +243,8 @@ class CellWorld:
         for group in denied_rate:
             if group not in history.cells:
                 raise UnknownName("group in 'denied_rate'", group, history.cells.groups)
-        return cls(history.cells.like_known, {g: float(denied_rate[g]) for g in history.cells})
+        r = {group: float(denied_rate[group]) for group in history.cells}
+        return cls(history.cells.like_known, r)
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -250,10 +254,13 @@ class CellWorld:
     @property
     def joint(self) -> NDArray[np.float64]:
         """``P[A=a, f, Y]``, a row per group, columns in the order of :data:`COUNT_NAMES`."""
-        free = [(c.approved_positive, c.approved_negative, c.denied) for c in self.cells.values()]
-        p1, p0, denied = np.array(free, dtype=np.float64).T
-        good = denied * np.array([self.r[group] for group in self.cells])
-        return np.column_stack([p1, p0, good, denied - good]) / self.cells.total
+        rows = []
+        for group, counts in self.cells.items():
+            denied_positive = counts.denied * self.r[group]
+            denied_negative = counts.denied - denied_positive
+            approved = (counts.approved_positive, counts.approved_negative)
+            rows.append((*approved, denied_positive, denied_negative))
+        return np.array(rows, dtype=np.float64) / self.cells.total
 
     def gap(self, metric: str, compare: str | Comparison = "difference") -> float:
         """Return the true gap."""
@@ -273,9 +280,9 @@ class CellWorld:
             seed = int(generator.spawn(1)[0].integers(2**32))
             return Past(self.cells, exact=True, seed=seed)
         require_whole("size", size)
-        free = np.column_stack([self.joint[:, :2], self.joint[:, 2:].sum(axis=1)])
-        drawn = generator.multinomial(size, free.ravel() / free.sum())
-        return Past(cells_of(self.groups, drawn.reshape(free.shape)))
+        visible = np.column_stack([self.joint[:, :2], self.joint[:, 2:].sum(axis=1)])
+        counts = generator.multinomial(size, visible.ravel() / visible.sum())
+        return Past(cells_of(self.groups, counts.reshape(visible.shape)))
 
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` people arrive, in random order."""
@@ -288,6 +295,17 @@ class CellWorld:
             decision=(cell < 2).astype(np.int8),
             outcome=(cell % 2 == 0).astype(np.int8),
         )
+
+
+def _require_counts(group: object, counts: Mapping[str, float]) -> None:
+    """Raise unless a group has its four counts, each a number that is not negative."""
+    for name in counts:
+        if name not in COUNT_NAMES:
+            raise UnknownName(f"count of group {group!r}", name, COUNT_NAMES)
+    for name in COUNT_NAMES:
+        if name not in counts:
+            raise InvalidInput(f"group {group!r} lacks the count {name!r}")
+        require_non_negative(f"{name} of group {group}", counts[name])
 
 
 class ByCells:
@@ -327,4 +345,5 @@ def cells_of(groups: tuple[str, ...], counts: NDArray[np.int64]) -> Cells:
             raise BadData(
                 f"a past of {counts.sum():,} people holds nobody of group {group!r}; draw more"
             )
-    return Cells({g: GroupCells(*row.tolist()) for g, row in zip(groups, counts, strict=True)})
+    named_rows = zip(groups, counts.tolist(), strict=True)
+    return Cells({group: GroupCells(*row) for group, row in named_rows})
