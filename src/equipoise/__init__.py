@@ -1,8 +1,8 @@
 """Equipoise: fairness audits of yes/no decisions when only the approved show their outcome.
 
 The names that people type are here; what they get back is in its module, such as
-``equipoise.finding.Finding``. Everything is imported when it is first used, so
-``import equipoise`` costs next to nothing.
+``equipoise.finding.Finding``. Everything is imported when it is first used, so that
+``import equipoise`` takes a few milliseconds.
 """
 
 from __future__ import annotations
@@ -33,33 +33,52 @@ if TYPE_CHECKING:
     from equipoise.simulation import run as run, simulate as simulate
     from equipoise.worlds import data as data
 
-_NAMES = {
-    "audits.scores": "Assist",
-    "bounds": "lower_bound",
-    "comparison": "Compare",
-    "errors": "EquipoiseError",
-    "free_check": "Assume check",
-    "history": "History",
-    "ledger": "LiveAudit list_audits",
-    "planning": "plan",
-    "protocol": "Want",
-    "question": "Costs Question Verdict",
-    "report": "write_report",
-    "simulation": "run simulate",
+_NAMES_BY_MODULE = {
+    "audits.scores": ("Assist",),
+    "bounds": ("lower_bound",),
+    "comparison": ("Compare",),
+    "errors": ("EquipoiseError",),
+    "free_check": ("Assume", "check"),
+    "history": ("History",),
+    "ledger": ("LiveAudit", "list_audits"),
+    "planning": ("plan",),
+    "protocol": ("Want",),
+    "question": ("Costs", "Question", "Verdict"),
+    "report": ("write_report",),
+    "simulation": ("run", "simulate"),
 }
-_HOMES = {name: f"equipoise.{home}" for home, names in _NAMES.items() for name in names.split()}
-_HOMES |= {name: home for home, _, name in (one.partition(":") for one in _AUDITS.values())}
-_HOMES |= {name: f"equipoise.{name}" for name in ("bounds", "errors", "mixture", "worlds")}
-_HOMES["data"] = "equipoise.worlds.data"
+_MODULES = {  # those that are themselves names of the package
+    "bounds": "equipoise.bounds",
+    "data": "equipoise.worlds.data",
+    "errors": "equipoise.errors",
+    "mixture": "equipoise.mixture",
+    "worlds": "equipoise.worlds",
+}
 
-__all__ = sorted(_HOMES)
+
+def _find_homes() -> dict[str, str]:
+    """Return the module of every class and function that the package offers."""
+    homes = {}
+    for module, names in _NAMES_BY_MODULE.items():
+        for name in names:
+            homes[name] = f"equipoise.{module}"
+    for audit in _AUDITS.values():  # "module:class"
+        module, _, name = audit.partition(":")
+        homes[name] = module
+    return homes
+
+
+_HOMES = _find_homes()
+
+__all__ = sorted([*_HOMES, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
-    home = import_module(_HOMES[name])
-    return home if home.__name__.endswith(f".{name}") else getattr(home, name)
+    if name in _MODULES:
+        return import_module(_MODULES[name])
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

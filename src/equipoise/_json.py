@@ -16,12 +16,17 @@ from equipoise.errors import UnknownName
 class JsonValue:
     """Mixin: ``to_dict``, ``to_json``, ``from_dict``, ``from_json`` for a dataclass."""
 
-    _optional: ClassVar[Collection[str]] = ()  # fields that are left out where there is nothing
+    _optional: ClassVar[Collection[str]] = ()
+    """Fields that are left out of the data where their value is empty or 0."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the value as plain dictionaries, lists, strings and numbers."""
-        own = {f.name: to_plain_data(getattr(self, f.name)) for f in fields(self) if f.init}  # type: ignore[arg-type]
-        return {name: value for name, value in own.items() if value or name not in self._optional}
+        data = {}
+        for name in _constructor_fields(type(self)):
+            value = to_plain_data(getattr(self, name))
+            if value or name not in self._optional:
+                data[name] = value
+        return data
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return the value as JSON text."""
@@ -30,10 +35,10 @@ class JsonValue:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Build the value from what ``to_dict`` gave."""
-        hints = get_type_hints(cls)
-        names = {f.name for f in fields(cls) if f.init}  # type: ignore[arg-type]
-        for name in sorted(set(data) - names):
+        names = _constructor_fields(cls)
+        for name in sorted(set(data).difference(names)):
             raise UnknownName(f"field of {cls.__name__}", name, sorted(names))
+        hints = get_type_hints(cls)
         return cls(**{name: _build(hints[name], value) for name, value in data.items()})
 
     @classmethod
@@ -42,35 +47,56 @@ class JsonValue:
         return cls.from_dict(json.loads(text))
 
 
+def _constructor_fields(cls: type) -> list[str]:
+    """Return the names of a dataclass's fields that its constructor takes."""
+    return [field.name for field in fields(cls) if field.init]
+
+
 def to_plain_data(value: Any) -> Any:
-    """Turn a value into what :mod:`json` can write; a number without limit, or none, is null."""
+    """Turn a value into what :mod:`json` can write; infinity and "not a number" become null."""
     if isinstance(value, JsonValue):
         return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_plain_data(getattr(value, f.name)) for f in fields(value)}
+        return {field.name: to_plain_data(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
-        return {str(k): to_plain_data(v) for k, v in value.items()}
+        return {str(key): to_plain_data(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        return [to_plain_data(v) for v in value]
+        return [to_plain_data(item) for item in value]
     if hasattr(value, "tolist"):  # a numpy array or scalar
         return to_plain_data(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 def _build(hint: Any, value: Any) -> Any:
+    """Turn plain data into a value of the type that a hint names."""
     if value is None:
         return None
-    origin, arguments = get_origin(hint), get_args(hint)
+    origin = get_origin(hint)
+    if origin is None:
+        return _build_plain_type(hint, value)
+    arguments = get_args(hint)
     if origin in (Union, types.UnionType):
-        return _build(next(a for a in arguments if a is not type(None)), value)
+        # Of "X | None" this is X. Of several types it is the first; where data of another type
+        # are possible, as in Question, the constructor reads them.
+        first_type = next(argument for argument in arguments if argument is not type(None))
+        return _build(first_type, value)
     if origin is tuple:
-        return tuple(_build(arguments[0], v) for v in value)
+        return tuple(_build(arguments[0], item) for item in value)
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {k: _build(arguments[1], v) for k, v in value.items()}
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        return hint(value)
-    if is_dataclass(hint) and isinstance(hint, type):
-        return hint.from_dict(value) if issubclass(hint, JsonValue) else hint(**value)
+        return {key: _build(arguments[1], item) for key, item in value.items()}
     return value
+
+
+def _build_plain_type(hint: Any, value: Any) -> Any:
+    """Turn plain data into an enumeration or a dataclass; leave other types as they are."""
+    if not isinstance(hint, type):
+        return value
+    if issubclass(hint, Enum):
+        return hint(value)
+    if issubclass(hint, JsonValue):
+        return hint.from_dict(value)
+    return hint(**value) if is_dataclass(hint) else value

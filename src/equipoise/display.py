@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Colour-blind readers tell these apart, by lightness where colours are lost in print.
-INK, GREY = "#1f2933", "#5f6c7b"
-BLUE, FAIR, UNFAIR = "#24588f", "#00735c", "#b0440f"
+INK = "#1f2933"
+GREY = "#5f6c7b"
+BLUE = "#24588f"
+FAIR = "#00735c"
+UNFAIR = "#b0440f"
 
 STYLE: dict[Any, Any] = {
     "font.size": 10.0,
@@ -41,7 +44,13 @@ STYLE: dict[Any, Any] = {
 
 @contextmanager
 def plot_style() -> Iterator[None]:
-    """Draw in this style inside."""
+    """Draw pictures of one style inside a ``with`` block.
+
+    Raises
+    ------
+    MissingExtra
+        If matplotlib is not installed.
+    """
     try:
         import matplotlib
     except ImportError:
@@ -50,27 +59,36 @@ def plot_style() -> Iterator[None]:
         yield
 
 
-def wrap_caption(words: str) -> str:
-    """Return words as lines that fit above or below a picture."""
-    return fill(words, 62)
+def wrap_caption(text: str) -> str:
+    """Return a text as lines that fit above or below a picture."""
+    return fill(text, _CAPTION_WIDTH)
 
 
 def draw_ranges(
     ax: Axes, rows: Sequence[tuple[str, float, float | None, float]], colours: Sequence[str] = ()
 ) -> None:
-    """Draw a bar per row of (name, low, middle, high) from top to bottom, a dot in the middle."""
-    for at, (_, low, middle, high) in enumerate(rows):
-        colour = colours[at] if colours else BLUE
-        ax.plot([low, high], [at, at], color=colour, lw=8, solid_capstyle="butt", alpha=0.55)
+    """Draw a bar per row of (name, low, middle, high) from top to bottom, a dot in the middle.
+
+    ``colours`` has one colour per row; all bars are blue without it.
+    """
+    names = []
+    for position, (name, low, middle, high) in enumerate(rows):
+        names.append(name)
+        colour = colours[position] if colours else BLUE
+        height = [position, position]
+        ax.plot([low, high], height, color=colour, lw=8, solid_capstyle="butt", alpha=0.55)
         if middle is not None:
-            ax.plot([middle], [at], "o", color=INK, ms=6, mec="white", zorder=3)
-    ax.set_yticks(range(len(rows)), [name for name, *_ in rows])
-    ax.set_ylim(len(rows) - 0.4, -0.8)
+            ax.plot([middle], [position], "o", color=INK, ms=6, mec="white", zorder=3)
+    ax.set_yticks(range(len(rows)), names)
+    ax.set_ylim(len(rows) - 0.4, -0.8)  # the first row on top
     ax.grid(visible=False, axis="y")
 
 
 Row = Mapping[str, object]
-MOST_ROWS = 30  # of a table in a notebook
+"""Column -> value."""
+
+MAX_NOTEBOOK_ROWS = 30
+_CAPTION_WIDTH = 62  # characters
 
 
 class Displayable:
@@ -87,7 +105,7 @@ class Displayable:
         """Draw the picture, if there is one."""
 
     def _lines(self) -> Sequence[str]:
-        """Return the lines above the table, a heading first: the text but for indented tables."""
+        """Return the lines above the table, a heading first: the text without indented tables."""
         return [line for line in str(self).splitlines() if not line.startswith("    ")]
 
     def _table(self) -> Sequence[Row]:
@@ -116,29 +134,30 @@ class Displayable:
         return ax
 
     def _repr_html_(self) -> str:
-        first, *others = (escape(line.strip()) for line in self._lines())
-        text = "".join(f"<br>{line}" for line in others)
-        return f"<div><p><strong>{first}</strong>{text}</p>{html_table(self._table())}</div>"
+        heading, *lines = (escape(line.strip()) for line in self._lines())
+        text = "".join(f"<br>{line}" for line in lines)
+        return f"<div><p><strong>{heading}</strong>{text}</p>{html_table(self._table())}</div>"
 
 
 def html_table(rows: Sequence[Row]) -> str:
     """Return rows as an HTML table, the columns named by the first of them."""
     if not rows:
         return ""
-    head = "".join(f'<th scope="col">{escape(name.replace("_", " "))}</th>' for name in rows[0])
-    body = "".join(
-        "<tr>"
-        + "".join(f"<td>{escape(format_value(value))}</td>" for value in row.values())
-        + "</tr>"
-        for row in rows[:MOST_ROWS]
+    headers = [f'<th scope="col">{escape(name.replace("_", " "))}</th>' for name in rows[0]]
+    lines = []
+    for row in rows[:MAX_NOTEBOOK_ROWS]:
+        cells = [f"<td>{escape(format_value(value))}</td>" for value in row.values()]
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    n_left_out = len(rows) - MAX_NOTEBOOK_ROWS
+    note = f"<p>… and {n_left_out:,} more rows</p>" if n_left_out > 0 else ""
+    return (
+        f"<table><thead><tr>{''.join(headers)}</tr></thead>"
+        f"<tbody>{''.join(lines)}</tbody></table>{note}"
     )
-    more = len(rows) - MOST_ROWS
-    left = f"<p>… and {more:,} more rows</p>" if more > 0 else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{left}"
 
 
 def format_value(value: object) -> str:
-    """Write a value of a table: numbers of any size, nothing as a dash, words as they are.
+    """Write a value of a table: numbers of any size, None as a dash, texts as they are.
 
     Examples
     --------
@@ -147,17 +166,19 @@ def format_value(value: object) -> str:
     """
     if value is None:
         return "–"
-    if isinstance(value, float):
-        if math.isinf(value):
-            return "no limit"
-        if abs(value) < 1e6:
-            return f"{value:.4g}" if abs(value) < 1e3 else f"{value:,.0f}"
-        return f"{value:.2e}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    if not isinstance(value, float):
+        return str(value)
+    if math.isinf(value):
+        return "no limit"
+    if abs(value) < 1e3:
+        return f"{value:.4g}"
+    return f"{value:,.0f}" if abs(value) < 1e6 else f"{value:.2e}"
 
 
 def format_money(amount: float, currency: str, decimals: int) -> str:
-    """Write minor units as people read money.
+    """Write an amount in units of ``10**-decimals`` of a currency, as people read money.
 
     Examples
     --------
@@ -169,7 +190,7 @@ def format_money(amount: float, currency: str, decimals: int) -> str:
 
 
 Progress = Callable[[float], object]
-"""Is called with the share of the work that is done, from 0 to 1."""
+"""A function that is called with the share of the work that is done, from 0 to 1."""
 
 
 def silent(share: float) -> None:

@@ -3,7 +3,7 @@
 EquipoiseError
 ├── InvalidInput        an argument, a column or a file breaks a stated rule
 │   ├── UnknownName     a name that does not exist, with the nearest that does
-│   ├── UnknownPerson   somebody whom the audit was never asked about
+│   ├── UnknownPerson   a person whom the audit was never asked about
 │   └── BadData         rows that the model of partial feedback does not allow
 ├── ProtocolError       ask/tell used out of order
 │   └── Conflict        a fact was told that differs from the one stored
@@ -19,6 +19,9 @@ from difflib import get_close_matches
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any
+
+_MOST_NAMES = 20  # that an error lists
+_LONGEST_REPR = 60  # of a value that an error shows
 
 
 class EquipoiseError(Exception):
@@ -56,16 +59,18 @@ class UnknownName(InvalidInput):
     def __init__(
         self, kind: str, name: object, known: Iterable[object], *, remedy: str = ""
     ) -> None:
-        names = [str(k) for k in known]
-        near = get_close_matches(str(name), names, n=1, cutoff=0.6)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
-        more = f". {remedy}" if remedy else ""
-        super().__init__(f"unknown {kind} {str(name)!r}.{hint} Known: {shown or 'none'}{more}")
+        known_names = [str(known_name) for known_name in known]
+        nearest = get_close_matches(str(name), known_names, n=1, cutoff=0.6)
+        hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
+        listing = ", ".join(known_names[:_MOST_NAMES]) or "none"
+        if len(known_names) > _MOST_NAMES:
+            listing += ", …"
+        ending = f". {remedy}" if remedy else ""
+        super().__init__(f"unknown {kind} {str(name)!r}.{hint} Known: {listing}{ending}")
 
 
 class UnknownPerson(InvalidInput):
-    """Somebody whom the audit was never asked about."""
+    """A person whom the audit was never asked about."""
 
 
 class BadData(InvalidInput):
@@ -98,10 +103,10 @@ class MissingExtra(EquipoiseError, ImportError):
         super().__init__(f"{purpose} need {package!r}: pip install 'equipoise[{extra}]'")
 
 
-def require_kind(name: str, value: object, kind: type | tuple[type, ...], words: str) -> None:
-    """Raise unless ``value`` is of a kind, which ``words`` describe."""
+def require_kind(name: str, value: object, kind: type | tuple[type, ...], description: str) -> None:
+    """Raise unless ``value`` is an instance of ``kind``, which ``description`` says in words."""
     if not isinstance(value, kind):
-        raise InvalidInput(f"{name!r} must be {words}; got {_shown(value)}")
+        raise InvalidInput(f"{name!r} must be {description}; got {_brief_repr(value)}")
 
 
 def require_in_open_unit(name: str, value: float) -> None:
@@ -112,7 +117,9 @@ def require_in_open_unit(name: str, value: float) -> None:
 
 def require_n_jobs(n_jobs: int | None) -> None:
     """Raise unless ``n_jobs`` is what joblib takes for a number of processes."""
-    if n_jobs is not None and (plain_number(n_jobs) or 0.5) % 1:
+    number = plain_number(n_jobs)
+    is_whole = number is not None and number != 0 and number % 1 == 0
+    if n_jobs is not None and not is_whole:
         raise InvalidInput(
             f"'n_jobs' must be a number of processes, -1 for all, or None; got {n_jobs!r}"
         )
@@ -146,7 +153,7 @@ def require_non_negative(name: str, value: float) -> None:
 
 
 def plain_number(value: object) -> int | float | None:
-    """Return a finite number, numpy's too, as Python's own; None if it is nothing of the kind.
+    """Return a finite number, also one of numpy's, as Python's own; None for any other value.
 
     Examples
     --------
@@ -154,31 +161,35 @@ def plain_number(value: object) -> int | float | None:
     >>> [plain_number(value) for value in (np.float32(0.5), np.int64(50), True, 10**400)]
     [0.5, 50, None, None]
     """
-    with suppress(OverflowError):
+    with suppress(OverflowError):  # an integer too large for isfinite
         if not isinstance(value, bool) and isinstance(value, Real) and isfinite(value):
             return int(value) if isinstance(value, Integral) else float(value)
     return None
 
 
 def _number(name: str, value: Any) -> Any:
+    """Return the value if it is a real number and not a boolean; raise otherwise."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise InvalidInput(f"{name!r} must be a number; got {_shown(value)}")
+        raise InvalidInput(f"{name!r} must be a number; got {_brief_repr(value)}")
     return value
 
 
-def _shown(value: object) -> str:
-    """Write a value in short: itself if it is, else what kind of thing it is."""
-    words = repr(value)
-    return words if len(words) <= 60 and "\n" not in words else f"a {type(value).__name__}"
+def _brief_repr(value: object) -> str:
+    """Return a value's repr if it is short and on one line, else the name of its type."""
+    text = repr(value)
+    is_brief = len(text) <= _LONGEST_REPR and "\n" not in text
+    return text if is_brief else f"a {type(value).__name__}"
 
 
 def few_of(names: Sequence[str], most: int = 8) -> str:
-    """Return names for a message, and of many only the first few and how many there are.
+    """Return the names of groups for a message; of more than ``most``, how many and the first few.
 
     Examples
     --------
     >>> few_of(["A", "B"]), few_of(["A", "B", "C"], most=1)
     ('A, B', '3 groups, such as A')
     """
-    few = ", ".join(names[:most])
-    return few if len(names) <= most else f"{len(names)} groups, such as {few}"
+    first_names = ", ".join(names[:most])
+    if len(names) <= most:
+        return first_names
+    return f"{len(names)} groups, such as {first_names}"

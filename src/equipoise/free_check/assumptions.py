@@ -1,4 +1,4 @@
-"""Limits of ``r = P[Y=1 | f=0]`` that a user grants, so that less has to be found out."""
+"""Limits of ``r = P[Y=1 | f=0]`` that a user grants, so that fewer labels are needed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ NO_BETTER = "denied-no-better"
 
 @dataclass(frozen=True)
 class Assume(JsonValue):
-    """Where ``r = P[Y=1 | f=0]`` may lie. Under it the question's error probability holds.
+    """An assumption on where ``r = P[Y=1 | f=0]`` lies, the share of the denied who would do well.
 
-    If it does not hold, nothing is promised. A check whose past data contradict it is INCONCLUSIVE
-    and says so; that they do not is no support.
+    The question's error probability holds if the assumption is true; otherwise nothing is promised.
+    A check whose past data contradict the assumption is INCONCLUSIVE and says so. Finding no
+    contradiction does not confirm it.
 
     Parameters
     ----------
@@ -29,7 +30,7 @@ class Assume(JsonValue):
         The denied of every group would do no better than its approved: r is at most their share of
         good outcomes, which is the same as TPR >= selection rate >= FPR.
     r_at_most, r_at_least
-        Bounds of some groups' r.
+        Group -> bound of its r, for some groups.
 
     Examples
     --------
@@ -49,16 +50,17 @@ class Assume(JsonValue):
             require_kind(name, limits, Mapping, "a mapping of groups to numbers")
             for group, limit in limits.items():
                 require_in_unit(f"{name}[{group!r}]", limit)
-        for group, least in self.r_at_least.items():
-            if least > (most := self.r_at_most.get(group, 1.0)):
+        for group, r_low in self.r_at_least.items():
+            r_high = self.r_at_most.get(group, 1.0)
+            if r_low > r_high:
                 raise InvalidInput(
                     f"'r_at_least' of {group!r} must not be above its 'r_at_most'; "
-                    f"got {least!r} and {most!r}"
+                    f"got {r_low!r} and {r_high!r}"
                 )
 
     @classmethod
-    def parse(cls, words: Iterable[str]) -> Assume:
-        """Read what people write on a command line or in a form.
+    def parse(cls, texts: Iterable[str]) -> Assume:
+        """Read assumptions as people write them on a command line or in a form.
 
         Examples
         --------
@@ -66,19 +68,22 @@ class Assume(JsonValue):
         the denied of every group would do no better than its approved; at most 0.4 of the denied of
         B would do well
         """
-        words = [*words]
+        denied_no_better = False
         limits: dict[str, dict[str, float]] = {"at-most": {}, "at-least": {}}
-        for word in (word for word in words if word != NO_BETTER):
-            kind, _, rest = word.partition(":")
-            group, _, number = rest.rpartition("=")
+        for text in texts:
+            if text == NO_BETTER:
+                denied_no_better = True
+                continue
+            side, _, group_and_limit = text.partition(":")
+            group, _, limit = group_and_limit.rpartition("=")
             try:
-                limits[kind][group] = float(number)
+                limits[side][group] = float(limit)
             except (KeyError, ValueError):
                 raise InvalidInput(
                     f"'assume' must be {NO_BETTER}, at-most:GROUP=NUMBER or at-least:GROUP=NUMBER; "
-                    f"got {word[:80]!r}"
+                    f"got {text[:80]!r}"
                 ) from None
-        return cls(NO_BETTER in words, limits["at-most"], limits["at-least"])
+        return cls(denied_no_better, limits["at-most"], limits["at-least"])
 
     def __bool__(self) -> bool:
         return bool(self.denied_no_better or self.r_at_most or self.r_at_least)
@@ -86,10 +91,13 @@ class Assume(JsonValue):
     @property
     def lines(self) -> tuple[str, ...]:
         """What is assumed, one line each."""
-        no_better = ["the denied of every group would do no better than its approved"]
-        lines = no_better if self.denied_no_better else []
-        for side, limits in (("at most", self.r_at_most), ("at least", self.r_at_least)):
-            lines += [f"{side} {r:g} of the denied of {g} would do well" for g, r in limits.items()]
+        lines = []
+        if self.denied_no_better:
+            lines.append("the denied of every group would do no better than its approved")
+        for group, r in self.r_at_most.items():
+            lines.append(f"at most {r:g} of the denied of {group} would do well")
+        for group, r in self.r_at_least.items():
+            lines.append(f"at least {r:g} of the denied of {group} would do well")
         return tuple(lines)
 
     def __str__(self) -> str:
@@ -98,9 +106,14 @@ class Assume(JsonValue):
     def limits(self, cells: Cells, alpha: float | None) -> RangesOfR:
         """Return the limits of every group's r.
 
-        That the denied do no better than the approved bounds r by the precision, of which a finite
-        past gives an upper bound, missed with probability at most ``alpha`` per group (None: the
-        counts are the population). A least r above a largest one is left as it is: a contradiction.
+        If the denied do no better than the approved, r is at most the precision. Finite past data
+        give an upper bound of it, missed with probability at most ``alpha`` per group (None: the
+        counts are the population). A contradiction shows as a least r above the largest one.
+
+        Raises
+        ------
+        UnknownName
+            If a limit is for a group that ``cells`` does not have.
 
         Examples
         --------
@@ -109,16 +122,20 @@ class Assume(JsonValue):
         >>> Assume(denied_no_better=True, r_at_least={"B": 0.2}).limits(cells, None)
         {'A': (0.0, 0.5), 'B': (0.2, 1.0)}
         """
-        for name, word in (("r_at_most", "at-most"), ("r_at_least", "at-least")):
-            for group in getattr(self, name):
-                if group not in cells:
-                    raise UnknownName(f"group in {name!r} (--assume {word})", group, cells.groups)
+        _require_groups("'r_at_most' (--assume at-most)", self.r_at_most, cells)
+        _require_groups("'r_at_least' (--assume at-least)", self.r_at_least, cells)
         limits = {}
         for group, counts in cells.items():
-            most = self.r_at_most.get(group, 1.0)
+            r_low = self.r_at_least.get(group, 0.0)
+            r_high = self.r_at_most.get(group, 1.0)
             if self.denied_no_better:
-                most = min(
-                    most, band_from_counts(RATES["precision"], counts, alpha).high.value_at(0.0)
-                )
-            limits[group] = self.r_at_least.get(group, 0.0), most
+                precision = band_from_counts(RATES["precision"], counts, alpha)
+                r_high = min(r_high, precision.high.value_at(0.0))  # it does not depend on r
+            limits[group] = r_low, r_high
         return limits
+
+
+def _require_groups(option: str, limits: Mapping[str, float], cells: Cells) -> None:
+    for group in limits:
+        if group not in cells:
+            raise UnknownName(f"group in {option}", group, cells.groups)
