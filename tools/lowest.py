@@ -17,7 +17,11 @@ ROOT = Path(__file__).parents[1]
 PLACE = ROOT / ".cache" / "lowest"
 SOURCES = ("postgres", "warehouse", "excel", "lake")
 TOOLS = ("pytest", "hypothesis", "pandas", "polars", "pyarrow")  # of dev, which tests need
-TESTS = ("tests/unit/history", "tests/unit/test_unknown.py", "tests/unit/test_random_accepts.py")
+TESTS = (
+    "tests/unit/history",
+    "tests/unit/test_rates_unknown_outcomes.py",
+    "tests/unit/free_check/test_random_accepts.py",
+)
 _LOWER = re.compile(r"^([A-Za-z0-9_.-]+)(\[[^\]]*\])?>=([0-9.]+)$")
 
 

@@ -1,97 +1,333 @@
-"""Differences and ratios: what a gap is, which questions and audits take one."""
+"""Who is compared with whom: gap, free check and C* against their definitions, on random cells."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from itertools import permutations, product
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import equipoise as eq
-from equipoise.comparison import GapScale
+from equipoise.cells import Cells, GroupCells
+from equipoise.comparison import Compare, GapScale
 from equipoise.errors import InvalidInput, UnknownName
-from equipoise.finding import Interval
+from equipoise.free_check import Check, bands_from_past, check, gap_bounds
 from equipoise.metrics import METRICS
-from equipoise.protocol import Want
-from equipoise.worlds import CellWorld, MixtureWorld
+from equipoise.question import Costs, Question, Verdict
+from equipoise.worlds import CellWorld
+from tests.profiles import quick
+from tests.unit.bounds.brute_force import kl, rate_at
 
-WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
-RATIO = eq.Question("equal_opportunity", gamma=0.2, epsilon=0.1, delta=0.1, compare="ratio")
+Array = NDArray[np.float64]
 
-
-@pytest.mark.parametrize("compare", GapScale)
-def test_above_and_below_are_where_the_gap_is(compare: GapScale) -> None:
-    rates = np.linspace(0.05, 0.6, 23)
-    for gap in (0.0, 0.04, 0.3):
-        assert compare.gap(rates, compare.above(rates, gap)) == pytest.approx(gap, abs=1e-12)
-        assert compare.gap(compare.below(rates, gap), rates) == pytest.approx(
-            np.minimum(gap, 1.0), abs=1e-12
-        )
-
-
-def test_nothing_beside_nothing_and_beside_something() -> None:
-    gap = GapScale.RATIO.gap
-    assert [float(x) for x in gap([0.0, 0.0, 0.3], [0.0, 0.2, 0.3])] == [0.0, 1.0, 0.0]
-
-
-def test_a_ratio_s_line_lies_below_one() -> None:
-    assert eq.Question(gamma=0.5, epsilon=0.5).threshold == 1.0
-    with pytest.raises(InvalidInput, match="of a ratio must be below 1"):
-        eq.Question(gamma=0.5, epsilon=0.5, compare="ratio")
-    with pytest.raises(UnknownName, match="unknown way to 'compare' 'quotient'"):
-        eq.Question(compare="quotient")  # type: ignore[arg-type]
-    assert eq.Question.from_json(RATIO.to_json()) == RATIO
-    old = {key: value for key, value in eq.Question().to_dict().items() if key != "compare"}
-    assert eq.Question.from_dict(old) == eq.Question()
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_complements_differ_in_ratios_alone(metric: str) -> None:
-    twins = {
-        "false_negative_parity": "equal_opportunity",
-        "true_negative_parity": "predictive_equality",
-        "error_rate_balance": "equalized_odds",
-        "negative_predictive_parity": "false_omission_parity",
-        "error_rate_parity": "accuracy_parity",
-    }
-    if metric in twins:
-        other = twins[metric]
-        assert WORLD.gap(metric) == pytest.approx(WORLD.gap(other), abs=1e-12)
-        assert WORLD.gap(metric, "ratio") != pytest.approx(WORLD.gap(other, "ratio"))
-        found = [eq.check(WORLD.past(900, 0), eq.Question(name)) for name in (metric, other)]
-        assert found[0].lower == pytest.approx(found[1].lower, abs=1e-9)
-        assert found[0].upper == pytest.approx(found[1].upper, abs=1e-9)
-
-
-def test_audits_without_a_proof_for_ratios_refuse_them() -> None:
-    features = MixtureWorld.synthetic(14.0, approval={"1": 0.5, "0": 0.5}).past()
-    with pytest.raises(
-        InvalidInput, match="Exp-Audit is proven for differences between all groups, not for"
-    ):
-        eq.ExpAudit(features, RATIO, eq.Costs())
-    with pytest.raises(InvalidInput, match="Exp-Audit is proven for differences"):
-        eq.bounds.upper_bound("exp", WORLD, RATIO, eq.Costs())
-    missed = eq.Question("false_negative_parity", compare="ratio")
-    for audit in (eq.RSAudit, eq.BaselineAudit):
-        assert audit(WORLD.past(), RATIO, eq.Costs()).finding is None
-        with pytest.raises(InvalidInput, match="cannot answer 'metric' 'false_negative_parity'"):
-            audit(WORLD.past(), missed, eq.Costs())
-
-
-def test_a_ratio_lives_in_a_ledger(tmp_path: Path) -> None:
-    live = eq.LiveAudit.create(
-        str(tmp_path / "ledger.db"), "ratio", WORLD.past(30_000, 0), RATIO, eq.Costs(5, 100)
+STRATA = ("x | A", "x | B", "y | A", "y | B")
+KINDS = {
+    "all pairs": (Compare(), ("A", "B", "C")),
+    "against": (Compare(against="B"), ("A", "B", "C")),
+    "below": (Compare(against="B", direction="below"), ("A", "B", "C")),
+    "above": (Compare(against="B", direction="above"), ("A", "B", "C")),
+    "within": (Compare(within=True), STRATA),
+    "within, below": (Compare(against="A", direction="below", within=True), STRATA),
+    "left out": (Compare(leave_out=("C",)), ("A", "B", "C")),
+}
+KINDS |= {
+    f"{name}, ratio": (
+        Compare("ratio", one.against, one.direction, one.within, one.leave_out),
+        groups,
     )
-    for number, person in enumerate(WORLD.draw(3_000, 1)):
-        if live.status().finding is not None:
+    for name, (one, groups) in KINDS.items()
+}
+
+
+def triples(compare: Compare, groups: tuple[str, ...]) -> list[tuple[int, int]]:
+    """The (higher, lower) pairs, from the words of the question."""
+    found = []
+    for high, low in permutations(range(len(groups)), 2):
+        (stratum, one), (other_stratum, other) = (
+            groups[at].split(" | ") if compare.within else ("", groups[at]) for at in (high, low)
+        )
+        counts = stratum == other_stratum and not {one, other} & {*compare.leave_out}
+        if compare.against is not None:
+            counts &= compare.against in (one, other)
+        if compare.direction == "below":  # the lower one is compared with the reference
+            counts &= one == compare.against
+        if compare.direction == "above":
+            counts &= other == compare.against
+        if counts:
+            found.append((high, low))
+    return found
+
+
+def gap_of(compare: Compare, groups: tuple[str, ...], rates: Array) -> Array:
+    """The largest gap of rates (..., groups), by its definition."""
+    worst = np.zeros(rates.shape[:-1])
+    for high, low in triples(compare, groups):
+        top, bottom = rates[..., high], rates[..., low]
+        gap = top - bottom
+        if compare.by == "ratio":
+            gap = np.where(top > 0, gap / np.where(top > 0, top, 1), 0)
+        worst = np.maximum(worst, gap)
+    return worst
+
+
+def random_world(groups: tuple[str, ...], rng: np.random.Generator, spread: float) -> CellWorld:
+    centre = rng.uniform([0.2, 0.5, 0.05], [0.9, 0.95, 0.5])
+    logits = np.log(centre / (1 - centre)) + spread * rng.normal(size=(len(groups), 3))
+    return CellWorld.from_shares(
+        {
+            group: ((1 - s) * precision, (1 - s) * (1 - precision), s, r)
+            for group, (s, precision, r) in zip(groups, 1 / (1 + np.exp(-logits)), strict=True)
+        }
+    )
+
+
+def rates_at(world: CellWorld, metric: str, lam: Array) -> Array:
+    """Rates at unknowns (n, groups), shape (rates, n, groups)."""
+    shares = [cells.shares for cells in world.cells.values()]
+    return np.array(
+        [
+            np.stack([rate_at(rate, own, lam[:, g]) for g, own in enumerate(shares)], axis=-1)
+            for rate in METRICS[metric].rates
+        ]
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_gap_is_the_largest_over_its_triples(kind: str) -> None:
+    compare, groups = KINDS[kind]
+    for seed, metric in enumerate(METRICS):
+        world = random_world(groups, np.random.default_rng(seed), 1.0)
+        lam = np.array([[world.r[group] for group in groups]])
+        expected = max(gap_of(compare, groups, rates)[0] for rates in rates_at(world, metric, lam))
+        assert world.gap(metric, compare) == pytest.approx(expected, abs=1e-12)
+        past = world.past()
+        at = {group: (world.r[group],) * 2 for group in groups}
+        bounds = gap_bounds(bands_from_past(past, metric, None), at, compare=compare)
+        assert bounds == pytest.approx((expected, expected), abs=2e-6)
+
+
+@pytest.mark.parametrize("metric", ["equal_opportunity", "equalized_odds", "accuracy_parity"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_check_s_interval_is_that_of_brute_force(kind: str, metric: str) -> None:
+    compare, groups = KINDS[kind]
+    for seed in range(3):
+        rng = np.random.default_rng([seed, len(kind)])
+        world = random_world(groups, rng, 1.0)
+        start = rng.uniform(0.0, 0.6, len(groups))
+        ends = np.stack([start, start + rng.uniform(0.0, 0.4, len(groups))])
+        boxes = dict(zip(groups, map(tuple, ends.T.tolist()), strict=True))
+        bands = bands_from_past(world.past(), metric, None)
+        lower, upper = gap_bounds(bands, boxes, compare=compare)
+        corners = np.array(list(product(*ends.T)))
+        largest = max(gap_of(compare, groups, r).max() for r in rates_at(world, metric, corners))
+        assert upper == pytest.approx(largest, abs=1e-9)
+        least = 1.0
+        low, high = ends
+        for _ in range(12):  # a grid around the best point so far, finer and finer
+            width = (high - low) / 2
+            lam = low + rng.random((4000, len(groups))) * (high - low)
+            gaps = np.max([gap_of(compare, groups, r) for r in rates_at(world, metric, lam)], 0)
+            best = lam[gaps.argmin()]
+            least = min(least, float(gaps.min()))
+            low, high = np.maximum(ends[0], best - width / 2), np.minimum(ends[1], best + width / 2)
+        assert lower <= least + 1e-9
+        assert lower >= least - 0.01
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_free_verdict_is_right_and_its_interval_holds(kind: str) -> None:
+    compare, groups = KINDS[kind]
+    decided = 0
+    for seed in range(12):
+        world = random_world(groups, np.random.default_rng(seed), 1.5)
+        question = Question("demographic_parity", gamma=0.1, epsilon=0.1, compare=compare)
+        found = check(world.past(50_000, seed), question)
+        gap = world.gap("demographic_parity", compare)
+        assert found.lower <= gap <= found.upper
+        if found.verdict is not Verdict.INCONCLUSIVE:
+            decided += 1
+            assert found.verdict in question.truth(gap)
+        assert Check.from_json(found.to_json()).question == question
+    assert decided >= 6
+
+
+# -- C* --------------------------------------------------------------------------------------------
+
+
+def nearest(grid: Array, allowed: NDArray[np.bool_], r: float) -> Array:
+    """The least kl to r over the allowed of a grid, per row; infinite if none is allowed."""
+    return np.asarray(np.where(allowed, kl(r, grid), np.inf).min(axis=-1))
+
+
+def cheapest(rows: Array) -> Array:
+    """The rows of two groups to which no other is nearer in both; some 300 of them."""
+    first, *_, last = np.flatnonzero(rows.any(axis=0))
+    rows = rows[np.lexsort((rows[:, first], rows[:, last]))]
+    least = np.minimum.accumulate(rows[:, first])
+    kept = rows[rows[:, first] < np.append(np.inf, least[:-1])]
+    return kept[:: -(-len(kept) // 300)]
+
+
+def rows_of_unfair(world: CellWorld, question: Question, groups: tuple[str, ...]) -> Array:
+    """Kl to alternatives of a FAIR world: the nearest of every triple and lower group's lam."""
+    compare, c = question.comparison, question.threshold
+    r, grid = [world.r[g] for g in groups], np.linspace(0.0, 1.0, 301)
+    shares, rows = [cells.shares for cells in world.cells.values()], []
+    for rate in METRICS[question.metric].rates:
+        for high, low in triples(compare, groups):
+            below = rate_at(rate, shares[low], grid)
+            needed = below + c if compare.by == "difference" else below / (1 - c)
+            fine = np.unique(np.append(np.linspace(0.0, 1.0, 4001), r[high]))
+            allowed = rate_at(rate, shares[high], fine) >= needed[:, None] - 1e-12
+            row = np.zeros((len(grid), len(groups)))
+            row[:, low] = kl(r[low], grid)
+            row[:, high] = nearest(fine, allowed, r[high])
+            rows.append(row)
+    return np.concatenate(rows)
+
+
+def rows_of_fair(world: CellWorld, question: Question, groups: tuple[str, ...]) -> Array:
+    """Kl to alternatives of an UNFAIR world, against one group (or the only other) per stratum.
+
+    Per lam of the reference the nearest allowed lam of every other group; strata are combined.
+    """
+    compare, gamma = question.comparison, question.gamma
+    pairs = triples(compare, groups)
+    names = [group.split(" | ") for group in groups]
+    against = names[0][-1] if compare.against is None else compare.against
+    references = [at for at, name in enumerate(names) if name[-1] == against]
+    r, shares = [world.r[g] for g in groups], [cells.shares for cells in world.cells.values()]
+    fine = np.linspace(0.0, 1.0, 4001)
+    per_stratum = []
+    for ref in references:
+        grid = np.unique(np.append(np.linspace(0.0, 1.0, 2001), r[ref]))
+        row = np.zeros((len(grid), len(groups)))
+        row[:, ref] = kl(r[ref], grid)
+        for g in {x for pair in pairs if ref in pair for x in pair} - {ref}:
+            own = np.unique(np.append(fine, r[g]))
+            allowed = np.ones((len(grid), len(own)), dtype=bool)
+            for rate in METRICS[question.metric].rates:
+                of_ref = rate_at(rate, shares[ref], grid)[:, None]
+                of_g = rate_at(rate, shares[g], own)[None]
+                for high, low in pairs:
+                    if {high, low} == {ref, g}:
+                        top, bottom = (of_ref, of_g) if high == ref else (of_g, of_ref)
+                        limit = top - gamma if compare.by == "difference" else top * (1 - gamma)
+                        allowed &= bottom >= limit - 1e-12
+            row[:, g] = nearest(own, allowed, r[g])
+        row = row[np.isfinite(row).all(axis=1)]
+        per_stratum.append(row if len(references) == 1 else cheapest(row))
+    return np.array([sum(one) for one in product(*per_stratum)])
+
+
+def brute_force_bound(world: CellWorld, question: Question, groups: tuple[str, ...]) -> float:
+    from scipy.optimize import linprog
+
+    (verdict,) = question.truth(world.gap(question.metric, question.compare))
+    rows = (rows_of_unfair if verdict is Verdict.FAIR else rows_of_fair)(world, question, groups)
+    rows = rows[np.isfinite(rows).all(axis=1)]
+    prices = np.array([Costs().expected(world.r[g]) for g in groups])
+    count, k = rows.shape
+    found = linprog(
+        [*np.zeros(k), -1.0],
+        A_ub=np.column_stack([-rows / prices, np.ones(count)]),
+        b_ub=np.zeros(count),
+        A_eq=[[*np.ones(k), 0.0]],
+        b_eq=[1.0],
+        method="highs",
+    )
+    d = question.delta
+    return float(kl(d, np.array([1 - d]))[0]) / float(found.x[-1])
+
+
+PRICED = [kind for kind in KINDS if "all" not in kind and "left" not in kind]
+BOTH_RATES = quick([], full=PRICED)
+
+
+@pytest.mark.parametrize(
+    ("kind", "metric"),
+    [
+        *((kind, "equal_opportunity") for kind in quick(PRICED[::2], full=PRICED)),
+        *((kind, "equalized_odds") for kind in BOTH_RATES),
+    ],
+)
+def test_c_star_is_that_of_brute_force(kind: str, metric: str) -> None:
+    compare, groups = KINDS[kind]
+    seen: dict[Verdict, int] = dict.fromkeys((Verdict.FAIR, Verdict.UNFAIR), 0)
+    for seed in range(400):
+        world = random_world(groups, np.random.default_rng([seed, 7]), 0.5)
+        question = Question(metric, 0.1, 0.1, compare=compare)
+        right = question.truth(world.gap(metric, compare))
+        if len(right) > 1 or seen[min(right)] or check(world.past(), question).verdict in right:
+            continue
+        seen[min(right)] += 1
+        bound = eq.lower_bound(world, question, Costs())
+        assert bound == pytest.approx(brute_force_bound(world, question, groups), rel=0.03)
+        if all(seen.values()):
             break
-        if live.ask(f"p{number}", person.group, person.decision).want is Want.LABEL:
-            live.tell(f"p{number}", person.outcome)
-    finding = live.status().finding
-    assert finding is not None
-    assert finding.verdict == "UNFAIR"
-    assert "with a shortfall of at most 0.2 is refuted" in finding.reason
-    assert WORLD.gap(RATIO.metric, "ratio") in Interval(finding.lower, finding.upper)
-    assert json.loads(finding.to_json())["question"]["compare"] == "ratio"
-    live.close_ledger()
+    assert all(seen.values())
+
+
+def test_c_star_of_a_reference_and_one_other_is_that_of_both() -> None:
+    world = random_world(("A", "B"), np.random.default_rng(3), 0.5)
+    for metric, by in product(("equalized_odds", "accuracy_parity"), ("difference", "ratio")):
+        plain = Question(metric, 0.05, 0.1, compare=by)
+        against = Question(metric, 0.05, 0.1, compare=Compare(by, against="A"))
+        bounds = [eq.lower_bound(world, question, Costs()) for question in (plain, against)]
+        assert bounds[0] == pytest.approx(bounds[1], rel=3e-3)
+
+
+# -- words and refusals ----------------------------------------------------------------------------
+
+
+def test_one_question_is_written_in_one_way() -> None:
+    assert Question(compare=Compare("ratio")) == Question(compare="ratio")
+    asked = Question(compare=Compare(against="A", leave_out=["C"]))
+    assert Question.from_json(asked.to_json()) == asked
+    assert hash(asked) == hash(Question.from_json(asked.to_json()))
+    assert Question().to_dict()["compare"] == "difference"
+
+
+def test_what_cannot_be_compared_is_refused_by_name() -> None:
+    with pytest.raises(InvalidInput, match="'direction' 'below' needs 'against'"):
+        Compare(direction="below")
+    with pytest.raises(UnknownName, match="'direction'"):
+        Compare(against="A", direction="up")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="is left out by 'leave_out'"):
+        Compare(against="A", leave_out=("A",))
+    for words, compare in (
+        ("group in 'against'", Compare(against="Z")),
+        ("group in 'leave_out'", Compare(leave_out=("Z",))),
+        ("the group 'A' has none", Compare(within=True)),
+        ("that takes two groups", Compare(leave_out=("A", "B"))),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            Question(compare=compare).resolve(("A", "B", "C"))
+    with pytest.raises(InvalidInput, match="were read within strata"):
+        Compare().resolve(STRATA)
+
+
+def test_strata_that_nobody_can_be_compared_in_are_left_out() -> None:
+    names = (*STRATA, "z | A", "w | B", "w | C")
+    assert Compare(within=True).resolve(names).left_out == ("z | A",)
+    against = Compare(against="A", within=True).resolve(names)
+    assert against.left_out == ("z | A", "w | B", "w | C")
+    assert [block.stratum for block in against.blocks] == ["x", "y"]
+
+
+def test_groups_that_are_left_out_may_be_anything() -> None:
+    cells = {"A": GroupCells(30, 10, 60), "B": GroupCells(10, 5, 85), "?": GroupCells(0, 0, 5)}
+    question = Question("predictive_parity", compare=Compare(leave_out=("?",)))
+    found = check(eq.History.from_cells(Cells(cells)), question)
+    assert found.approved_only == pytest.approx(0.75 - 2 / 3)
+    assert GapScale.RATIO.opposite(0.2) == pytest.approx(-0.25)
+
+
+def test_who_is_left_out_is_named_as_the_strata_are_read() -> None:
+    """The stratum ends at the first mark; a name that leaves nobody out is unknown."""
+    names = ["s | x | A", "s | x | B", "s | x | C"]
+    with pytest.raises(UnknownName, match="group in 'leave_out' 'A'"):
+        eq.Question(compare=eq.Compare(within=True, leave_out=["A"])).resolve(names)
+    asked = eq.Question(compare=eq.Compare(within=True, leave_out=["x | A"]))
+    assert asked.resolve(names).left_out == ("s | x | A",)

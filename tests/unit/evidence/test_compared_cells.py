@@ -14,7 +14,7 @@ from equipoise.question import Question
 from equipoise.rates import RATES
 from equipoise.worlds import CellWorld
 from tests.profiles import quick
-from tests.unit.test_compare import KINDS, gap_of, random_world, rates_at
+from tests.unit.test_comparison import KINDS, gap_of, random_world, rates_at
 
 Array = NDArray[np.float64]
 

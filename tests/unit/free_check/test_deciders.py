@@ -106,7 +106,7 @@ def test_every_bound_is_paid_for(metric: str) -> None:
     budget = ErrorBudget.of_check(question, 3, deciders=[4, 9, 7])
     rates = len(METRICS[metric].rates)
     assert budget.past_fair * (2 + 9 + 7) == pytest.approx(0.1)
-    page = Path(__file__).parents[2] / "docs" / "understand" / "guarantees.md"
+    page = Path(__file__).parents[3] / "docs" / "understand" / "guarantees.md"
     row = re.search(r"with deciders \| `(.+)`, and `(.+)` summed over groups", page.read_text())
     assert row is not None
     values = {"J_a": 9, "J_b": 7, "R": rates}
