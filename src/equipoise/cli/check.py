@@ -12,6 +12,7 @@ from equipoise.cli import options as shared
 from equipoise.cli import past_options as reading
 from equipoise.cli.console import Answer, Part, Table, failure_after, show
 from equipoise.cli.option_values import parse_verdicts
+from equipoise.errors import InvalidInput
 from equipoise.question import Verdict
 
 if TYPE_CHECKING:
@@ -159,6 +160,8 @@ def check(
     if report is not None:
         from equipoise.report import write_check
 
+        if report.suffix != ".html":
+            raise InvalidInput(f"'--report' of a check must end in .html; got {report.name!r}")
         parts.append(f"wrote {write_check(history, findings, report)}")
     failure = failure_after(failing, [finding.verdict for finding in findings])
     show(Answer(_as_data(history, findings), parts, failure), json)

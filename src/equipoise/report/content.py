@@ -98,16 +98,20 @@ class Report(JsonValue):
     def of(cls, live: LiveAudit, *, evidence: tuple[EvidencePoint, ...] | None = None) -> Report:
         """Gather the report of a live (or simulated) audit by replaying its events.
 
-        ``evidence`` is how it grew, for those who have followed it; replayed if left out.
+        Parameters
+        ----------
+        live
+            The audit.
+        evidence
+            How the range of the gap narrowed, where the caller knows; replayed if left out.
         """
         require_kind("live", live, LiveAudit, "a LiveAudit, as LiveAudit.open returns it")
-        status, settings = live.status(), live.settings
+        settings = live.settings
+        status = live.status()
         finding = status.finding or live.so_far()
         selection, four_fifths = selection_table(settings.past, settings.question)
-        shares = live.good_shares()
-        cells = settings.past.cells
-        r = _estimate_denied_rates(cells, status, shares)
-        prices = price_paper_audits(cells, settings.question, settings.costs, r)
+        good_shares = live.good_shares()
+        r = _estimate_denied_rates(settings.past.cells, status, good_shares)
         return cls(
             name=settings.name,
             made=f"{datetime.now(UTC):%Y-%m-%d %H:%M UTC}",
@@ -120,18 +124,25 @@ class Report(JsonValue):
             selection=selection,
             four_fifths=four_fifths,
             evidence=live.trace() if evidence is None else evidence,
-            published={
-                title: prices[name]
-                for name, title in (("rs", "RS-Audit"), ("baseline", "Baseline"))
-                if name in prices and math.isfinite(prices[name].cost)
-            },
+            published=_price_published_audits(settings, r),
             forecast=forecast_similar_audit(live, status),
-            sensitivity=_sensitivity(settings, status, shares),
+            sensitivity=_sensitivity(settings, status, good_shares),
             audit_id=live.row.uid,
             seed_hash=settings.seed_hash,
             seed=live.seed if status.concluded is not None else None,
             software=__version__,
         )
+
+
+def _price_published_audits(settings: Settings, r: Mapping[str, float]) -> dict[str, Price]:
+    """Return, by title, what those published audits cost that can answer the question."""
+    cells = settings.past.cells
+    prices = price_paper_audits(cells, settings.question, settings.costs, r)
+    published = {}
+    for name, title in (("rs", "RS-Audit"), ("baseline", "Baseline")):
+        if name in prices and math.isfinite(prices[name].cost):
+            published[title] = prices[name]
+    return published
 
 
 def widen_free_check(free: Check, finding: Finding) -> Check:
@@ -140,25 +151,30 @@ def widen_free_check(free: Check, finding: Finding) -> Check:
     An audit shares the error probability between its first look and its last, so its intervals
     begin a little wider than those of a free check, which may spend all of it.
     """
-    rates = {
-        rate: {group: _hull(interval, finding.rates.get(rate, {}).get(group, interval))
-               for group, interval in groups.items()}
-        for rate, groups in free.rates.items()
-    }  # fmt: skip
-    lower, upper = min(free.lower, finding.lower), max(free.upper, finding.upper)
+    rates: dict[str, dict[str, Interval]] = {}
+    for rate, intervals in free.rates.items():
+        current = finding.rates.get(rate, {})
+        rates[rate] = {}
+        for group, interval in intervals.items():
+            rates[rate][group] = _hull(interval, current.get(group, interval))
+    lower = min(free.lower, finding.lower)
+    upper = max(free.upper, finding.upper)
     return replace(free, lower=lower, upper=upper, rates=rates)
 
 
 def _hull(first: Interval, second: Interval) -> Interval:
-    lower, upper = min(first.lower, second.lower), max(first.upper, second.upper)
+    """Return the first interval, widened to hold the second."""
+    lower = min(first.lower, second.lower)
+    upper = max(first.upper, second.upper)
     return replace(first, lower=lower, upper=upper)
 
 
 def plan_similar_audit(live: LiveAudit, *, trial_runs: int = 0) -> Plan:
     """Plan an audit like this one, from its first request, with what it learnt of the denied.
 
-    One case: they succeed as often as observed, where the usual case of a plan counts like ten
-    labels. It is no forecast from here: an audit may have spent more than its plan says.
+    It has one case: the denied succeed as often as observed so far, where the usual case of a plan
+    counts like ten labels. It is no forecast from here: an audit may have spent more than its plan
+    says.
     """
     settings = live.settings
     r = _estimate_denied_rates(settings.past.cells, live.status(), live.good_shares())
@@ -168,20 +184,18 @@ def plan_similar_audit(live: LiveAudit, *, trial_runs: int = 0) -> Plan:
 
 
 def _estimate_denied_rates(
-    cells: Cells, status: Status, shares: Mapping[str, Interval]
+    cells: Cells, status: Status, good_shares: Mapping[str, Interval]
 ) -> dict[str, float]:
     """Return each group's r by what was told of it, and by the past's random accepts."""
     outcomes_by_group = {}
     for group, group_status in status.groups.items():
         good, bad, _ = cells[group].random_accepts or (0.0, 0.0, 0.0)
-        known_outcomes, good_share = (
-            group_status.positive + group_status.negative,
-            shares[group].estimate or 0.0,
-        )
-        outcomes_by_group[group] = (
-            good + known_outcomes * good_share,
-            bad + known_outcomes * (1.0 - good_share),
-        )
+        outcomes_told = group_status.positive + group_status.negative
+        # With scores the good share among those asked is not the group's, so its estimate counts.
+        good_share = good_shares[group].estimate or 0.0
+        good += outcomes_told * good_share
+        bad += outcomes_told * (1.0 - good_share)
+        outcomes_by_group[group] = good, bad
     return denied_rates_by_outcomes(cells, outcomes_by_group)
 
 
@@ -192,12 +206,17 @@ def forecast_similar_audit(live: LiveAudit, status: Status) -> Forecast | None:
     return next(iter(plan_similar_audit(live).cases), None)
 
 
-def _sensitivity(settings: Settings, status: Status, shares: Mapping[str, Interval]) -> Sensitivity:
-    unknown_in_past = sum(c.approved_unknown for c in settings.past.cells.values() if not c.cohorts)
-    unknown = sum(group_status.unknown for group_status in status.groups.values()) + round(
-        unknown_in_past
-    )
-    r_ranges = {group: (interval.lower, interval.upper) for group, interval in shares.items()}
+def _sensitivity(
+    settings: Settings, status: Status, good_shares: Mapping[str, Interval]
+) -> Sensitivity:
+    """Return the range of the estimated gap over all outcomes that are unknown."""
+    unknown_in_past = 0.0
+    for counts in settings.past.cells.values():
+        if not counts.cohorts:  # of cohorts the missing outcomes are assumed to be like the known
+            unknown_in_past += counts.approved_unknown
+    unknown_requests = sum(group_status.unknown for group_status in status.groups.values())
+    unknown = unknown_requests + round(unknown_in_past)
+    r_ranges = {group: (interval.lower, interval.upper) for group, interval in good_shares.items()}
     question = settings.question
     bands = bands_from_past(settings.past, question.metric, None)
     lower, upper = gap_bounds(bands, r_ranges, compare=question.comparison)

@@ -1,22 +1,24 @@
 """The table that regulators ask for: how often each group is approved, against the highest rate.
 
-Approvals are known of everybody, so that past decisions settle it for free.
+Whether a person was approved is always known, so past decisions settle it for free.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from equipoise._json import JsonValue
+from equipoise.cells import GroupCells
 from equipoise.finding import Interval
 from equipoise.free_check import check
 from equipoise.history import Past
 from equipoise.question import Question
 
 FOUR_FIFTHS = 0.8
-SMALL_GROUP_SHARE = 0.02  # of all people: a group below is marked
+SMALL_GROUP_SHARE = 0.02  # of all people; smaller groups are marked
 _ROUNDING = 1e-12
 
 
@@ -78,41 +80,70 @@ def selection_table(past: Past, question: Question) -> tuple[tuple[SelectionRow,
     >>> rows[1].against, round(rows[1].impact_ratio.estimate, 3), rows[1].four_fifths
     ('White', 0.375, 'below')
     """
-    from scipy.stats import fisher_exact
-
-    asked = Question(
+    # Approval rates are compared by ratio, whatever the audit asks about, at the same delta.
+    four_fifths_question = Question(
         "demographic_parity",
         gamma=1.0 - FOUR_FIFTHS,
         delta=question.delta,
         compare=replace(question.comparison, by="ratio"),
     )
-    found, cells = check(past, asked), past.cells
-    names = cells.groups
-    rates = {
-        g: replace(known, estimate=cells[g].approved / cells[g].total)
-        for g, known in found.rates["selection_rate"].items()
-    }
-    higher: dict[str, list[str]] = {g: [] for g in names}
-    for high, low in question.resolve(names).pairs:
-        higher[names[low]].append(names[high])
-    rows = []
-    for group, counts in cells.items():
-        own, others, ratio, p_value = rates[group], [rates[g] for g in higher[group]], None, None
-        best = max(higher[group], key=lambda g: rates[g].estimate or 0.0, default=None)
-        people, approved = (0 if past.exact else round(n) for n in (counts.total, counts.approved))
-        if best is not None:
-            ratio = Interval(
-                _ratio(own.lower, max(other.upper for other in others)),
-                _ratio(own.upper, max(other.lower for other in others)),
-                _ratio(own.estimate or 0.0, rates[best].estimate or 0.0),
-            )
-            if not past.exact:
-                both = [[round(c.approved), round(c.denied)] for c in (counts, cells[best])]
-                p_value = float(fisher_exact(np.array(both)).pvalue)
-        small = counts.total < SMALL_GROUP_SHARE * cells.total
-        rows.append(SelectionRow(group, people, approved, own, best, ratio, p_value, small))
-    return tuple(rows), Interval(1.0 - found.upper, 1.0 - found.lower)
+    finding = check(past, four_fifths_question)
+    rates = {}
+    for group, interval in finding.rates["selection_rate"].items():
+        counts = past.cells[group]
+        rates[group] = replace(interval, estimate=counts.approved / counts.total)
+    compared_with = _compared_with(question, past.cells.groups)
+    rows = [_selection_row(past, group, rates, compared_with[group]) for group in past.cells]
+    return tuple(rows), Interval(1.0 - finding.upper, 1.0 - finding.lower)
 
 
-def _ratio(rate: float, highest: float) -> float:
+def _compared_with(question: Question, groups: Sequence[str]) -> dict[str, list[str]]:
+    """Return, per group, the groups below whose rate its own may be."""
+    higher_groups: dict[str, list[str]] = {group: [] for group in groups}
+    for higher, lower in question.resolve(groups).pairs:
+        higher_groups[groups[lower]].append(groups[higher])
+    return higher_groups
+
+
+def _selection_row(
+    past: Past, group: str, rates: Mapping[str, Interval], compared_with: Sequence[str]
+) -> SelectionRow:
+    """Return a group's approvals beside those of the groups that it is compared with."""
+    counts = past.cells[group]
+    rate = rates[group]
+    against = max(compared_with, key=lambda name: rates[name].estimate or 0.0, default=None)
+    impact_ratio = None
+    p_value = None
+    if against is not None:
+        impact_ratio = Interval(
+            _divide_rates(rate.lower, max(rates[name].upper for name in compared_with)),
+            _divide_rates(rate.upper, max(rates[name].lower for name in compared_with)),
+            _divide_rates(rate.estimate or 0.0, rates[against].estimate or 0.0),
+        )
+        if not past.exact:
+            p_value = _fisher_p_value(counts, past.cells[against])
+    return SelectionRow(
+        group=group,
+        people=0 if past.exact else round(counts.total),
+        approved=0 if past.exact else round(counts.approved),
+        rate=rate,
+        against=against,
+        impact_ratio=impact_ratio,
+        p_value=p_value,
+        small=counts.total < SMALL_GROUP_SHARE * past.cells.total,
+    )
+
+
+def _fisher_p_value(counts: GroupCells, other_counts: GroupCells) -> float:
+    """Return the two-sided p-value of equal approval rates in two groups."""
+    from scipy.stats import fisher_exact
+
+    table = [
+        [round(counts.approved), round(counts.denied)],
+        [round(other_counts.approved), round(other_counts.denied)],
+    ]
+    return float(fisher_exact(np.array(table)).pvalue)
+
+
+def _divide_rates(rate: float, highest: float) -> float:
     return min(rate / highest, 1.0) if highest > 0.0 else 1.0

@@ -15,18 +15,22 @@ from equipoise.rates import RATES
 from equipoise.report.content import Report
 from equipoise.report.selection import four_fifths_state
 
+MANY_ARRIVALS = 100  # people after whom it is remarkable that a group has not come
+
 
 def describe_question(question: Question) -> str:
-    """Return the question as somebody would ask it, and who is compared if it is not everybody."""
+    """Return the question as an auditor would ask it, and which groups are compared if not all."""
+    text = METRICS[question.metric].asks
     comparison = question.comparison.words.removeprefix(", ")
-    return METRICS[question.metric].asks + (
-        f" Groups are compared {comparison}." if comparison else ""
-    )
+    if comparison:
+        text += f" Groups are compared {comparison}."
+    return text
 
 
 def describe_guarantee(report: Report) -> str:
     """Return what the verdict promises."""
-    finding, question = report.finding, report.finding.question
+    finding = report.finding
+    question = finding.question
     if not finding.guaranteed and finding.verdict is not Verdict.INCONCLUSIVE:
         return (
             "This audit was run with a smaller threshold than its theorem asks for. Its answer "
@@ -53,10 +57,11 @@ def describe_gap_formula(question: Question) -> str:
 
 def describe_answer(report: Report) -> str:
     """Return the answer in one sentence."""
-    finding, question = report.finding, report.finding.question
-    range_text = (
-        f"between {_format_gap(question, finding.lower)} and {_format_gap(question, finding.upper)}"
-    )
+    finding = report.finding
+    question = finding.question
+    lower = _format_gap(question, finding.lower)
+    upper = _format_gap(question, finding.upper)
+    range_text = f"between {lower} and {upper}"
     if report.status.finding is None:
         return f"The audit is in progress. The gap between groups is {range_text} so far."
     if finding.verdict is Verdict.INCONCLUSIVE:
@@ -76,17 +81,17 @@ def describe_answer(report: Report) -> str:
 
 
 def describe_score_use(report: Report) -> str:
-    """Return how the audit looks before it asks, empty if it does not."""
+    """Return how an audit with scores or prices chooses whom to ask; empty for other audits."""
     if report.assist is None:
         return ""
     scored = sum(group.scored for group in report.status.groups.values())
-    asked = scored - report.status.states.get("SCORE_ONLY", 0)
-    people_per_label = f", {scored / asked:.1f} people per label" if asked else ""
+    labelled = scored - report.status.states.get("SCORE_ONLY", 0)
+    people_per_label = f", {scored / labelled:.1f} people per label" if labelled else ""
     people_were = "person was" if scored == 1 else "people were"
     text = (
         "This audit looks before it asks: a score or a price sets a person's chance of being "
         f"asked for the outcome, and a draw decides. {scored:,} {people_were} looked at "
-        f"and {asked:,} asked{people_per_label}. Those who were asked are no fair sample, so "
+        f"and {labelled:,} asked{people_per_label}. Those who were asked are no fair sample, so "
         "shares of good outcomes among them are not the groups'; ranges and best guesses "
         "allow for everybody's chance."
     )
@@ -100,7 +105,7 @@ def describe_score_use(report: Report) -> str:
 
 
 def describe_naive_gap(question: Question, gap: float | None) -> str:
-    """Return the gap by a way of counting that leaves somebody out."""
+    """Return the gap by a common way of counting that leaves out the denied, or guesses them."""
     return "undefined" if gap is None else _format_gap(question, gap)
 
 
@@ -110,12 +115,12 @@ def describe_rate(rate: str) -> str:
 
 
 def make_sentence(text: str) -> str:
-    """Return words as a sentence."""
+    """Return a text with a capital at its beginning and a full stop at its end."""
     return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
 
 
 def name_gap_unit(question: Question) -> str:
-    """Return what a hundredth of the gap is."""
+    """Return the unit in which hundredths of the gap are given."""
     is_ratio = question.gap_scale is GapScale.RATIO
     return "percent of the highest rate" if is_ratio else "percentage points"
 
@@ -123,7 +128,8 @@ def name_gap_unit(question: Question) -> str:
 def describe_all_rates(finding: Finding) -> str:
     """Return what holds of the table of every rate and metric, and how surely."""
     question = finding.question
-    level, subject = question.delta, "These ranges"
+    level = question.delta
+    subject = "These ranges"
     if not isinstance(finding, Check):
         level = max(level, question.level_wrong_fair, question.level_wrong_unfair)
         subject += " and the verdict"
@@ -147,9 +153,6 @@ def describe_four_fifths(ratio: Interval, level: float) -> str:
     )
 
 
-MANY_ARRIVALS = 100  # people after whom it is remarkable that a group has not come
-
-
 def describe_expected_cost(forecast: Forecast, status: Status) -> str:
     """Return what an audit like this one costs from its first to its last request."""
     assumption = (
@@ -166,18 +169,24 @@ def describe_expected_cost(forecast: Forecast, status: Status) -> str:
             f" This audit has already spent more than the {median} that half of such audits stay "
             "below; what it still needs is not forecast."
         )
-    groups_needed = [group for group, labels in forecast.labels.items() if labels > 0.0]
-    groups_missing = [group for group in groups_needed if not status.groups[group].denied]
-    if groups_missing and status.people >= MANY_ARRIVALS:
-        text += (
-            f" Of {few_of(groups_missing)} no denied person has come yet, among {status.people:,} "
-            "people. An audit needs labels of every group that it compares, and waits for "
-            "them; one that was begun with such a group left out (--leave-out) does not."
-        )
-    return text
+    return text + _describe_missing_groups(forecast, status)
+
+
+def _describe_missing_groups(forecast: Forecast, status: Status) -> str:
+    """Return which groups the audit waits for, once many people came; empty if there are none."""
+    needed = [group for group, labels in forecast.labels.items() if labels > 0.0]
+    missing = [group for group in needed if not status.groups[group].denied]
+    if not missing or status.people < MANY_ARRIVALS:
+        return ""
+    return (
+        f" Of {few_of(missing)} no denied person has come yet, among {status.people:,} people. An "
+        "audit needs labels of every group that it compares, and waits for them; one that was "
+        "begun with such a group left out does not."
+    )
 
 
 def _format_gap(question: Question, share: float) -> str:
+    """Return a gap in the unit of the question, with three significant figures."""
     points = share * 100.0
     if question.gap_scale is GapScale.RATIO:
         return f"{points:.3g}% of the highest rate"

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -20,7 +21,7 @@ from equipoise.audits.base import Audit
 from equipoise.comparison import Comparison
 from equipoise.display import html_table
 from equipoise.errors import InvalidInput, UnknownName
-from equipoise.finding import Finding
+from equipoise.finding import Finding, Interval
 from equipoise.free_check import Check
 from equipoise.history import History, Past
 from equipoise.history.history import past_rows
@@ -30,9 +31,9 @@ from equipoise.metrics import METRICS
 from equipoise.question import Question
 from equipoise.report import event_log, pictures, sentences
 from equipoise.report.content import Report, widen_free_check
-from equipoise.report.selection import selection_table
+from equipoise.report.selection import SelectionRow, selection_table
 
-FORMS = (".html", ".json")
+REPORT_SUFFIXES = (".html", ".json")
 
 
 def write_report(audit: Report | LiveAudit | Audit, path: str | Path | None = None) -> Path:
@@ -41,8 +42,8 @@ def write_report(audit: Report | LiveAudit | Audit, path: str | Path | None = No
     Parameters
     ----------
     audit
-        A live audit, its :class:`Report`, or an audit in memory such as ``AdaptiveAudit``: its
-        report has no ledger to speak of, and so no proof, no drift and nobody who did things.
+        A live audit, its :class:`Report`, or an audit in memory such as ``AdaptiveAudit``. An audit
+        in memory has no ledger, so its report has no proof, no test of drift and no log of events.
     path
         A file that ends in ``.html`` (one page for people) or ``.json`` (for programs); the
         audit's name and ``.html`` if left out.
@@ -66,38 +67,39 @@ def write_report(audit: Report | LiveAudit | Audit, path: str | Path | None = No
         )
     name = audit.settings.name if isinstance(audit, LiveAudit) else audit.name
     path = Path(file_name(name, ".html") if path is None else path)
-    if path.suffix not in FORMS:
-        raise UnknownName("form of report", path.suffix or path.name, FORMS)
+    if path.suffix not in REPORT_SUFFIXES:
+        raise UnknownName("form of report", path.suffix or path.name, REPORT_SUFFIXES)
     if isinstance(audit, LiveAudit):
         audit.refuse_overwriting(path)
     report = Report.of(audit) if isinstance(audit, LiveAudit) else audit
-    finding = report.so_far() if isinstance(report, Audit) else report.finding
-    if path.suffix == ".json":
-        finding_json = finding.to_full_dict()
-        data = (
-            finding_json
-            if isinstance(report, Audit)
-            else report.to_dict() | {"finding": finding_json}
-        )
-        text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    elif isinstance(report, Audit):
-        before_and_after, title = (
-            [(widen_free_check(report.known_for_free, finding), finding)],
-            f"Fairness audit ({name})",
-        )
-        text = _finding_page(
-            report.history, title, before_and_after, in_progress=report.finding is None
-        )
+    is_json = path.suffix == ".json"
+    if isinstance(report, Audit):
+        finding = report.so_far()
+        text = _to_json(finding.to_full_dict()) if is_json else _audit_page(report, finding)
+    elif is_json:
+        text = _to_json(report.to_dict() | {"finding": report.finding.to_full_dict()})
     else:
         text = to_html(report)
     return _write_text(path, text)
+
+
+def _to_json(data: dict[str, Any]) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _audit_page(audit: Audit, finding: Finding) -> str:
+    """Return the page of an audit in memory."""
+    before = widen_free_check(audit.known_for_free, finding)
+    title = f"Fairness audit ({audit.name})"
+    is_in_progress = audit.finding is None
+    return _finding_page(audit.history, title, [(before, finding)], is_in_progress=is_in_progress)
 
 
 def write_check(history: Past, findings: Sequence[Check], path: str | Path) -> Path:
     """Write what past decisions establish as one HTML file; several questions make one page."""
     path = Path(path)
     if path.suffix != ".html":
-        raise InvalidInput(f"'--report' of a check must end in .html; got {path.name!r}")
+        raise InvalidInput(f"'path' of a check's page must end in .html; got {path.name!r}")
     return _write_text(path, check_page(history, findings))
 
 
@@ -118,16 +120,26 @@ def to_html(report: Report) -> str:
 def check_page(history: Past, findings: Sequence[Check]) -> str:
     """Return one HTML file with the free answers to some questions about the same past."""
     title = "What past decisions establish, at no cost"
-    return _finding_page(
-        history, title, [(None, finding) for finding in findings], in_progress=False
-    )
+    pairs = [(None, finding) for finding in findings]
+    return _finding_page(history, title, pairs, is_in_progress=False)
 
 
 def _finding_page(
-    history: Past, title: str, pairs: Sequence[tuple[Finding | None, Finding]], *, in_progress: bool
+    history: Past,
+    title: str,
+    pairs: Sequence[tuple[Finding | None, Finding]],
+    *,
+    is_in_progress: bool,
 ) -> str:
-    """Return a page of findings, each with what was known before it where that is less."""
-    summary = getattr(history, "summary", None)
+    """Return a page of findings about the same past.
+
+    Parameters
+    ----------
+    pairs
+        Per question, what was known before the audit (None for a free check), and the finding.
+    """
+    summary = getattr(history, "summary", None)  # of a past that was read from a table
+    _, first_finding = pairs[0]
     return _render(
         "finding.html.j2",
         title=title,
@@ -135,44 +147,69 @@ def _finding_page(
         read=None if summary is None else str(summary),
         made=f"{datetime.now(UTC):%Y-%m-%d %H:%M UTC}",
         pairs=pairs,
-        in_progress=in_progress,
+        in_progress=is_in_progress,
+        first_finding=first_finding,
         past_table=Markup(html_table(past_rows(history.cells, exact=history.exact))),
         notes=getattr(history, "notes", ()),
-        all_tables=_all_tables(pairs[0][1]),
-        tables=_selection_tables(history, pairs[0][1].question),
+        all_tables=_all_tables(first_finding),
+        selection_tables=_selection_tables(history, first_finding.question),
         version=__version__,
     )
 
 
-def _selection_tables(history: Past, question: Question) -> dict[str, tuple[object, ...]]:
-    """Return selection rates by group and, of intersections, by each attribute, under headings.
+class SelectionTable(NamedTuple):
+    """Selection rates by group or by an attribute, as a page shows them.
 
-    With each: the ratio of the lowest to the highest, and what people without a value are called
-    and how many they are.
+    Attributes
+    ----------
+    heading
+        The attribute; empty for the groups of the audit.
+    rows, ratio
+        See :func:`equipoise.report.selection.selection_table`.
+    without_value
+        What people without a value are called, and how many they are; None if there are none.
     """
-    questions, name_of_missing = {"": (history, question)}, None
-    if isinstance(history, History):
-        name_of_missing = None if history.coding is None else history.coding.grouping.missing
-        for column, cells in history.attributes.items():
-            left_out = [name for name in question.comparison.leave_out if name in cells]
-            question_of_attribute = replace(
-                question, compare=Comparison(question.comparison.by, leave_out=left_out)
-            )
-            questions[column] = Past(cells, history.exact), question_of_attribute
-    tables: dict[str, tuple[object, ...]] = {}
-    for heading, (past, question_of_table) in questions.items():
-        people_without_value = None
-        if name_of_missing is not None and name_of_missing in past.cells:
-            people_without_value = name_of_missing, past.cells[name_of_missing].total
-        tables[heading] = *selection_table(past, question_of_table), people_without_value
+
+    heading: str
+    rows: tuple[SelectionRow, ...]
+    ratio: Interval
+    without_value: tuple[str, float] | None
+
+
+def _selection_tables(history: Past, question: Question) -> list[SelectionTable]:
+    """Return selection rates by group and, of intersections, by each attribute."""
+    if not isinstance(history, History):
+        return [_selection_table("", history, question, None)]
+    missing_name = None if history.coding is None else history.coding.grouping.missing
+    tables = [_selection_table("", history, question, missing_name)]
+    for column, cells in history.attributes.items():
+        left_out = [name for name in question.comparison.leave_out if name in cells]
+        comparison = Comparison(question.comparison.by, leave_out=left_out)
+        question_by_column = replace(question, compare=comparison)
+        past = Past(cells, history.exact)
+        tables.append(_selection_table(column, past, question_by_column, missing_name))
     return tables
+
+
+def _selection_table(
+    heading: str, past: Past, question: Question, missing_name: str | None
+) -> SelectionTable:
+    rows, ratio = selection_table(past, question)
+    without_value = None
+    if missing_name is not None and missing_name in past.cells:
+        without_value = missing_name, past.cells[missing_name].total
+    return SelectionTable(heading, rows, ratio, without_value)
 
 
 def _all_tables(finding: Finding) -> dict[str, Markup]:
     """Return every rate of every group, and every metric, as tables; none where none follow."""
-    names = ("Every rate by group", "Every metric")
-    rows = zip(names, finding.all_rows(), strict=True)
-    return {name: Markup(html_table(table_rows)) for name, table_rows in rows if table_rows}
+    rate_rows, metric_rows = finding.all_rows()
+    tables = {}
+    if rate_rows:
+        tables["Every rate by group"] = Markup(html_table(rate_rows))
+    if metric_rows:
+        tables["Every metric"] = Markup(html_table(metric_rows))
+    return tables
 
 
 def _write_text(path: Path, text: str) -> Path:

@@ -12,12 +12,11 @@ from equipoise.bounds import expectation
 from equipoise.cells import Cells, GroupCells
 from equipoise.cli.console import print_parts
 from equipoise.cli.plan import plan_parts
-from equipoise.errors import InvalidInput, UnknownName
 from equipoise.free_check import check
 from equipoise.history import History
 from equipoise.planning import Forecast, Plan, Scenario, ScenarioKind, plan
 from equipoise.planning.make_plan import _advise
-from equipoise.planning.scenarios import denied_rates_by_ratio, scenarios
+from equipoise.planning.scenarios import denied_rates_by_ratio
 from equipoise.question import Costs, Question, Verdict
 from equipoise.worlds import CellWorld, MixtureWorld
 
@@ -26,30 +25,6 @@ QUESTION = Question(epsilon=0.1)
 COARSE = Question("equal_opportunity", gamma=0.2, epsilon=0.2)
 COSTS = Costs(feature=0.1, label=1.0)
 SMALL = History.from_cells(Cells({"A": GroupCells(6, 3, 9), "B": GroupCells(4, 2, 9)}))
-
-
-def test_cases_are_what_they_say() -> None:
-    cases = scenarios(WORLD.cells, COARSE)
-    for case, ratio in zip(cases, (0.1, 0.2, 0.4, 0.6, 0.8), strict=False):
-        assert case.r == pytest.approx({"A": ratio * 0.75, "B": ratio * 2 / 3})
-    below, above = cases[-2:]
-    assert (below.expect, above.expect) == ("FAIR", "UNFAIR")
-    assert COARSE.gamma - 0.01 <= below.gap <= COARSE.gamma
-    assert COARSE.threshold < above.gap <= COARSE.threshold + 0.01
-    for case in cases:
-        world = CellWorld(WORLD.cells, case.r)
-        assert case.gap == world.gap(COARSE.metric)
-
-
-def test_what_is_known_of_a_group_holds_in_every_case() -> None:
-    cases = scenarios(WORLD.cells, COARSE, {"B": 0.5})
-    assert {case.r["B"] for case in cases} == {0.5}
-    both = scenarios(WORLD.cells, COARSE, {"A": 0.4, "B": 0.5})
-    assert [case.name for case in both] == ["the denied succeed as you say"]
-    with pytest.raises(UnknownName, match="'C'"):
-        scenarios(WORLD.cells, COARSE, {"C": 0.5})
-    with pytest.raises(InvalidInput, match=r"must be in \[0, 1\]; got 1.5"):
-        scenarios(WORLD.cells, COARSE, {"B": 1.5})
 
 
 def test_the_plan_leads_with_cases_and_one_recommendation() -> None:

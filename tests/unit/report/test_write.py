@@ -15,8 +15,8 @@ from equipoise.metrics import METRICS
 from equipoise.protocol import Want
 from equipoise.question import Costs, Question
 from equipoise.report import Report, to_html, write_report
+from equipoise.report.drawing import round_ticks
 from equipoise.report.event_log import log_rows
-from equipoise.report.pictures import round_ticks
 from equipoise.worlds import CellWorld
 from tests.support.simulated import simulate_live
 
