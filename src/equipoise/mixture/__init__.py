@@ -1,6 +1,11 @@
 """The mixture model: exponential families behind a truncation, and what they are good for."""
 
+from equipoise.mixture.bayes_classifier import BayesClassifier as BayesClassifier
 from equipoise.mixture.decision_maker import HalfSpace as HalfSpace
+from equipoise.mixture.fairness_accuracy import FairnessAccuracyCurve as FairnessAccuracyCurve
+from equipoise.mixture.fairness_accuracy import (
+    fairness_accuracy_curve as fairness_accuracy_curve,
+)
 from equipoise.mixture.families import Binomial as Binomial
 from equipoise.mixture.families import ContinuousBernoulli as ContinuousBernoulli
 from equipoise.mixture.families import ContinuousPoisson as ContinuousPoisson
