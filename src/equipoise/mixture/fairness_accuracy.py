@@ -51,6 +51,13 @@ class FairnessAccuracyCurve:
         Group -> the posterior probability from which on each rule approves.
     audited
         The decision-maker of the model: its acceptances give its rates.
+
+    Examples
+    --------
+    >>> audited = Rule(accuracy=0.75, gap=0.2)
+    >>> gap, accuracy = np.array([0.0, 0.1]), np.array([0.8, 0.9])
+    >>> FairnessAccuracyCurve("equal_opportunity", gap, accuracy, {}, audited).best_accuracy(0.05)
+    0.8
     """
 
     metric: str
