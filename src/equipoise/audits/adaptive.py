@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from equipoise._arrays import Array, Flags, Ints
+from equipoise._arrays import Array, Ints
 from equipoise.audits.adaptive_finding import (
     denied_success_intervals,
     describe_missing,
@@ -26,7 +26,7 @@ from equipoise.audits.adaptive_finding import (
 from equipoise.audits.base import Audit, CorrectionCounts, RandomAcceptCounts, Step
 from equipoise.audits.design import AuditDesign
 from equipoise.audits.replay import Replayer
-from equipoise.audits.scores import Assist, ScoreRecords, ScoreSampler
+from equipoise.audits.scores import Assist, ScoreRecords, ScoreSampler, sample_block
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
 from equipoise.evidence.evidence import UNKNOWN, Evidence
 from equipoise.evidence.observation import LABEL, BetScale
@@ -279,57 +279,21 @@ class AdaptiveAudit(Audit):
             if scores is None or prices is None or draws is None:
                 raise InvalidInput("an audit with 'assist' needs 'scores', 'prices' and 'draws'")
             label_prices = self._prices[1][groups]
-            prices = self._own_prices(self.assist, prices, label_prices)
+            prices = self.assist.fill_prices(prices, label_prices)
             extra_prices = prices - label_prices
-            is_asked, observation_ends = self._sample_block(groups, outcomes, scores, prices, draws)
+            first_number = self._require_evidence().requests
+            is_asked, observation_ends = sample_block(
+                self._samplers, groups, outcomes, scores, prices, draws, first_number=first_number
+            )
             outcomes = np.where(is_asked, outcomes, 0)
         n_needed = self._require_evidence().record_block(groups, outcomes, observation_ends)
         needed = slice(n_needed)
-        self._spend_on_block(
-            groups[needed], outcomes[needed], is_asked[needed], extra_prices[needed]
+        self._account.record_block(
+            self.groups, groups[needed], outcomes[needed], is_asked[needed], extra_prices[needed]
         )
         if n_needed and is_asked[n_needed - 1]:
             self._examine_evidence()
         return n_needed
-
-    @staticmethod
-    def _own_prices(assist: Assist, prices: Array, label_prices: Array) -> Array:
-        """Return everybody's price: the label price for people without one (NaN)."""
-        if not np.isnan(prices).all():
-            assist.require_price(float(np.nanmin(prices)))
-            assist.require_price(float(np.nanmax(prices)))
-        return np.where(np.isnan(prices), label_prices, prices)
-
-    def _sample_block(
-        self, groups: Ints, outcomes: Ints, scores: Array, prices: Array, draws: Array
-    ) -> tuple[Flags, Array]:
-        """Return who is asked for the label, and observations for outcomes 0 and 1, shape (n, 2).
-
-        The samplers learn from the people as if they had come one by one.
-        """
-        is_asked = np.ones(len(groups), dtype=bool)
-        observation_ends = np.zeros((len(groups), 2))
-        numbers = self._require_evidence().requests + np.arange(len(groups))
-        for position, sampler in enumerate(self._samplers):
-            in_group = groups == position
-            records = sampler.sample(scores[in_group], prices[in_group], draws[in_group])
-            is_asked[in_group] = records.asked
-            observation_ends[in_group] = records.observation_ends()
-            sampler.remember(records)
-            sampler.learn(numbers[in_group], records, outcomes[in_group])
-        return is_asked, observation_ends
-
-    def _spend_on_block(
-        self, groups: Ints, outcomes: Ints, is_asked: Flags, extra_prices: Array
-    ) -> None:
-        """Enter the requests of a block in the spending of their groups."""
-        for group, spending in self.spending.items():
-            in_group = groups == self._group_positions[group]
-            failed = in_group & is_asked & (outcomes == 0)
-            spending.labels += int((in_group & is_asked).sum())
-            spending.features += int((in_group & ~is_asked).sum())
-            spending.failures += int(failed.sum())
-            spending.adjustment += float(extra_prices[failed].sum())
 
     # -- steps of the protocol ------------------------------------------------------------------
 
@@ -408,7 +372,8 @@ class AdaptiveAudit(Audit):
         assert outcome is not None
         evidence = self._require_evidence()
         number = self._request_numbers[ticket.number]
-        self._correct_spending(ticket, was_failure=evidence.outcomes[number] == 0, outcome=outcome)
+        was_failure = evidence.outcomes[number] == 0
+        self._account.correct(ticket, was_failure=was_failure, outcome=outcome)
         if self._samplers and ticket.score_record is not None:
             sampler = self._samplers[self._group_positions[ticket.group]]
             sampler.relearn(number, ticket.score_record.score, outcome)

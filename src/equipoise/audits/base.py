@@ -9,11 +9,10 @@ wait; there a pending label counts at its worst (:mod:`equipoise.evidence`).
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple
 
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.scores import Assist, require_usable_score
+from equipoise.audits.spending import Account, Spending
 from equipoise.errors import (
     InvalidInput,
     ProtocolError,
@@ -41,34 +41,6 @@ RandomAcceptCounts = Mapping[str, Sequence[int]]
 CorrectionCounts = Mapping[str, int] | None
 
 
-@dataclass
-class Spending:
-    """What has been requested of one group's denied people, as counts; money follows from them.
-
-    ``labels`` and ``features`` count requests, ``failures`` the labels that came back 0,
-    ``pending`` the labels that have not come back. ``adjustment`` is money beyond the audit's
-    prices, or below them: what a withdrawn request cost instead of the feature price, and what
-    failures of people with a price of their own cost instead of the label price. ``held`` is how
-    much their pending labels may still add to it.
-    """
-
-    labels: int = 0
-    failures: int = 0
-    features: int = 0
-    pending: int = 0
-    adjustment: float = 0.0
-    held: float = 0.0
-
-    def cost(self, costs: Costs) -> float:
-        """Return the money spent at these prices."""
-        requests = costs.feature * (self.labels + self.features)
-        return requests + costs.label * self.failures + self.adjustment
-
-    def reserved(self, costs: Costs) -> float:
-        """Return the money that the pending labels may still cost."""
-        return costs.label * self.pending + self.held
-
-
 class Step(NamedTuple):
     """What happened to a request; an audit's log is a list of steps.
 
@@ -86,14 +58,15 @@ class Step(NamedTuple):
 
 def apply_corrections(log: Sequence[Step]) -> list[Step]:
     """Return the log as it would be if every outcome had been told as it is known now."""
-    now = {step.ticket.number: step.outcome for step in log if step.kind == "corrected"}
-    return [
-        step._replace(kind="told", outcome=now[step.ticket.number], cost=None)
-        if step.kind in ("told", "withdrawn") and step.ticket.number in now
-        else step
-        for step in log
-        if step.kind != "corrected"
-    ]
+    known_now = {step.ticket.number: step.outcome for step in log if step.kind == "corrected"}
+    steps: list[Step] = []
+    for step in log:
+        number = step.ticket.number
+        if step.kind in ("told", "withdrawn") and number in known_now:
+            steps.append(step._replace(kind="told", outcome=known_now[number], cost=None))
+        elif step.kind != "corrected":
+            steps.append(step)
+    return steps
 
 
 class Audit(ABC):
@@ -148,17 +121,17 @@ class Audit(ABC):
         for group in costs.groups:
             if group not in history.cells:
                 raise UnknownName("group in 'costs'", group, history.cells.groups)
-        self.history, self.question, self.costs, self.budget = history, question, costs, budget
+        self.history = history
+        self.question = question
+        self.costs = costs
+        self.budget = budget
         self.cells = history.cells
         self._values = ValueReader(history.cells, getattr(history, "coding", None))
-        self.spending = {group: Spending() for group in history.cells}
+        self._account = Account(costs, budget, history.cells)
         self._next_number = 0
         self._open_tickets: dict[int, Ticket] = {}  # requests without an answer
-        # requests that are not counted yet in their order, with answers that wait for earlier ones
+        # Requests that are not counted yet, in their order; None for those without an answer.
         self._answers_in_order: OrderedDict[int, Step | None] = OrderedDict()
-        self._withdrawal_adjustments: dict[
-            int, float
-        ] = {}  # what withdrawn requests added to the spending
         self.closed: frozenset[str] = frozenset()  # groups that the budget closed for good
         self._finding: Finding | None = None
         self._conclude_reason: str | None = None  # why nobody else was to come
@@ -196,26 +169,33 @@ class Audit(ABC):
         number
             The ticket's number, where a ledger counts people itself; the next one if left out.
         """
-        known = isinstance(group, str) and group in self.cells
-        name = str(group) if known else self._values.read_group(group)
-        if name not in self.cells:
-            raise UnknownName("group", group, self.cells.groups)
-        bit = self._parse_bit("decision", decision)
+        name = self._parse_group(group)
+        decision_bit = self._parse_bit("decision", decision)
         require_usable_score(self.assist, score, price)
         if draw is not None and not 0.0 <= draw < 1.0:
             raise InvalidInput(f"'draw' must be in [0, 1); got {draw!r}")
         number = self._next_number if number is None else number
-        want, record = self._choose_affordable_want(name, bit), None
-        if want is Want.LABEL and bit == 0 and self.assist is not None:
+        want = self._choose_affordable_want(name, decision_bit)
+        record = None
+        if want is Want.LABEL and decision_bit == 0 and self.assist is not None:
             if draw is None:  # by the number, so that a replayed audit does not draw it again
                 draw = np.random.default_rng([self._seed, number]).random()
-            cost = self.costs.of(name).label if price is None else float(price)
-            given = None if score is None else float(score)
-            anybody = ScoreRecord(given, version, cost, 0.0, 1.0, 0.0, 1.0, float(draw))
-            record = self._complete_score_record(name, anybody)
+            record = self._complete_score_record(
+                name,
+                ScoreRecord(
+                    score=None if score is None else float(score),
+                    version=version,
+                    price=self.costs.of(name).label if price is None else float(price),
+                    m=0.0,  # guess, chance and range stand until the group's rule is known
+                    pi=1.0,
+                    low=0.0,
+                    high=1.0,
+                    draw=float(draw),
+                ),
+            )
             want = Want.LABEL if record.asked else Want.SCORE_ONLY
-        hold = self._worst_cost(name, bit, want, record)
-        ticket = Ticket(number, name, bit, want, hold, record)
+        hold = self._worst_cost(name, decision_bit, want, record)
+        ticket = Ticket(number, name, decision_bit, want, hold, record)
         self._apply(Step("asked", ticket))
         return ticket
 
@@ -282,15 +262,15 @@ class Audit(ABC):
 
     def replay(self, log: Sequence[Step], stops: Collection[int] = ()) -> Iterator[int]:
         """Take in a log; yield how many steps are taken in, after each number of ``stops``."""
-        for at, step in enumerate(log, start=1):
+        for n_applied, step in enumerate(log, start=1):
             if step.kind == "asked":
                 self._next_number = step.ticket.number
                 self._choose_affordable_want(
                     step.ticket.group, step.ticket.decision
                 )  # it may end the audit
             self._apply(step)
-            if at in stops:
-                yield at
+            if n_applied in stops:
+                yield n_applied
 
     def conclude(self, why: str = "nobody else is to come") -> Finding:
         """Say that nobody else will come; return the finding that the evidence so far supports."""
@@ -309,7 +289,8 @@ class Audit(ABC):
         return self._finding
 
     def __repr__(self) -> str:
-        answer = "no verdict yet" if self._finding is None else str(self._finding.verdict)
+        finding = self.finding
+        answer = "no verdict yet" if finding is None else str(finding.verdict)
         return (
             f"<{type(self).__name__} of {self.question.metric.replace('_', ' ')} in "
             f"{len(self.cells)} groups: {answer}, {self.labels:,} labels, cost {self.cost:,.10g}>"
@@ -323,24 +304,29 @@ class Audit(ABC):
         return check(self.history, self.question)
 
     @property
+    def spending(self) -> dict[str, Spending]:
+        """What has been requested of each group's denied people."""
+        return self._account.by_group
+
+    @property
     def cost(self) -> float:
         """Money spent so far; a pending label counts its feature cost only."""
-        return sum(s.cost(self.costs.of(g)) for g, s in self.spending.items())
+        return self._account.cost
 
     @property
     def reserved(self) -> float:
         """Money held for the failures that pending labels may still turn out to be."""
-        return sum(s.reserved(self.costs.of(g)) for g, s in self.spending.items())
+        return self._account.reserved
 
     @property
     def available(self) -> float:
         """Money that may still be committed."""
-        return max(self._unspent(), 0.0)
+        return max(self._account.unspent, 0.0)
 
     @property
     def overrun(self) -> float:
         """Money beyond the budget: corrections that came after the money was used again."""
-        return max(-self._unspent(), 0.0)
+        return max(-self._account.unspent, 0.0)
 
     @property
     def is_broke(self) -> bool:
@@ -366,10 +352,6 @@ class Audit(ABC):
         """Return a finding with what was spent so far."""
         return replace(finding, cost=self.cost, labels=self.labels, features=self.features)
 
-    def _unspent(self) -> float:
-        """Return the budget less what is spent and held."""
-        return math.inf if self.budget is None else self.budget - (self.cost + self.reserved)
-
     # -- what a subclass provides ---------------------------------------------------------------
 
     @abstractmethod
@@ -394,10 +376,19 @@ class Audit(ABC):
 
     # -- bookkeeping ----------------------------------------------------------------------------
 
+    def _parse_group(self, group: object) -> str:
+        """Return the name of a group that may be written as the table of the past writes it."""
+        is_name = isinstance(group, str) and group in self.cells
+        name = str(group) if is_name else self._values.read_group(group)
+        if name not in self.cells:
+            raise UnknownName("group", group, self.cells.groups)
+        return name
+
     def _parse_bit(self, role: str, value: object) -> int:
-        return require_bit(
-            role, self._values.read_bit(role, value) if isinstance(value, str) else value
-        )
+        """Return 0 or 1 for a number, or for a word that the table of the past uses."""
+        if isinstance(value, str):
+            return require_bit(role, self._values.read_bit(role, value))
+        return require_bit(role, value)
 
     def _choose_affordable_want(self, group: str, decision: int) -> Want:
         """Return what is wanted and can be paid; the audit may end because nothing can be."""
@@ -421,79 +412,42 @@ class Audit(ABC):
                 self._answers_in_order[number] = None
             return
         self._answers_in_order[number] = step
-        while (
-            self._answers_in_order
-            and (answer := next(iter(self._answers_in_order.values()))) is not None
-        ):
-            self._answers_in_order.popitem(last=False)
+        while self._answers_in_order:
+            first_number, answer = next(iter(self._answers_in_order.items()))
+            if answer is None:  # all later answers wait for this one
+                break
+            del self._answers_in_order[first_number]
             if self._finding is None:
                 self._finding = self._learn(answer)
         if self._finding is None:
             self._conclude_if_broke()
 
     def _record_spending(self, step: Step) -> None:
-        """Enter a request, or its first answer, in the open requests and the spending."""
-        kind, ticket, outcome, _, cost = step
-        spending, extra = self.spending[ticket.group], self._extra_price(ticket)
-        is_label, counts = ticket.want is Want.LABEL, ticket.decision == 0
-        if kind == "asked":
+        """Enter a request, or its first answer, in the open requests and the account."""
+        ticket = step.ticket
+        if step.kind == "asked":
             self._next_number = ticket.number + 1
             if ticket.want in (Want.LABEL, Want.FEATURES):
                 self._open_tickets[ticket.number] = ticket
-            if counts and ticket.want is not Want.NOTHING:
-                spending.labels += is_label
-                spending.pending += is_label
-                spending.features += not is_label
-                spending.held += extra
+            self._account.record_request(ticket)
             return
         if self._open_tickets.get(ticket.number) is not ticket:
             self._require_open(ticket)
-        if cost is not None:
-            require_non_negative("cost", cost)
-            if cost > ticket.hold * (1.0 + 1e-12):
-                raise InvalidInput(
-                    f"'cost' of a withdrawn request must be at most the {ticket.hold:,.10g} that "
-                    f"is held for ticket {ticket}; got {cost!r}"
-                )
-        if kind == "told" and is_label:
-            require_bit("outcome", outcome)
+        if step.cost is not None:
+            _require_covered(step.cost, ticket)
+        if step.kind == "told" and ticket.want is Want.LABEL:
+            require_bit("outcome", step.outcome)
         del self._open_tickets[ticket.number]
-        if counts and is_label:
-            spending.pending -= 1
-            spending.held -= extra
-            spending.failures += outcome == 0
-            spending.adjustment += extra * (outcome == 0)
-        if counts and cost is not None:
-            self._withdrawal_adjustments[ticket.number] = cost - self.costs.of(ticket.group).feature
-            spending.adjustment += self._withdrawal_adjustments[ticket.number]
-
-    def _correct_spending(self, ticket: Ticket, *, was_failure: bool, outcome: int) -> None:
-        """Enter another outcome of a request that was answered or withdrawn."""
-        more_failures = (outcome == 0) - was_failure
-        spending = self.spending[ticket.group]
-        spending.failures += more_failures
-        spending.adjustment += more_failures * self._extra_price(ticket)
-        spending.adjustment -= self._withdrawal_adjustments.pop(ticket.number, 0.0)
-
-    def _extra_price(self, ticket: Ticket) -> float:
-        """Return what a failure of this person, if asked, costs beyond the label price."""
-        record = ticket.score_record
-        if record is None or ticket.want is not Want.LABEL:
-            return 0.0
-        return record.price - self.costs.of(ticket.group).label
+        self._account.record_answer(ticket, step.outcome, step.cost)
 
     def _worst_cost(
         self, group: str, decision: int, want: Want, record: ScoreRecord | None = None
     ) -> float:
         """Return the most that a request may cost: at the largest price until a record has one."""
-        if decision == 1 or want is Want.NOTHING:
-            return 0.0
-        costs = self.costs.of(group)
-        if want is not Want.LABEL:
-            return costs.feature
-        largest = None if self.assist is None else self.assist.max_price
-        price = largest if record is None else record.price
-        return costs.worst if price is None else costs.feature + price
+        price = None if self.assist is None else self.assist.max_price
+        if record is not None:
+            price = record.price
+        return self._account.worst_cost(group, decision, want, price)
 
     def _conclude_if_broke(self) -> None:
         if self._open_tickets or not self.is_broke:
@@ -514,6 +468,16 @@ class Audit(ABC):
         if ticket.want is Want.NOTHING:
             raise ProtocolError(f"ticket {ticket}: nothing was asked about this person")
         raise ProtocolError(f"ticket {ticket} is settled already, or differs from the one issued")
+
+
+def _require_covered(cost: float, ticket: Ticket) -> None:
+    """Raise unless the cost of a withdrawn request is at most what was held for it."""
+    require_non_negative("cost", cost)
+    if cost > ticket.hold * (1.0 + 1e-12):  # sums of prices are rounded
+        raise InvalidInput(
+            f"'cost' of a withdrawn request must be at most the {ticket.hold:,.10g} that "
+            f"is held for ticket {ticket}; got {cost!r}"
+        )
 
 
 def require_bit(name: str, value: object) -> int:

@@ -10,6 +10,7 @@ next score is read.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -106,6 +107,17 @@ class Assist(JsonValue):
                 "'price' must be between 0 and the declared 'max_price', "
                 f"{self.max_price:g}; got {price!r}"
             )
+
+    def fill_prices(self, prices: Array, label_prices: Array) -> Array:
+        """Return everybody's price: the label price for people without one (NaN).
+
+        Raises InvalidInput if a price is not within what was declared.
+        """
+        has_price = ~np.isnan(prices)
+        if has_price.any():
+            self.require_price(float(prices[has_price].min()))
+            self.require_price(float(prices[has_price].max()))
+        return np.where(has_price, prices, label_prices)
 
 
 def require_usable_score(assist: Assist | None, score: float | None, price: float | None) -> None:
@@ -232,6 +244,42 @@ class ScoreSampler:
         """Return at most so many of the people as a rule needs, evenly spread over all of them."""
         step = -(-len(self._scores) // MAX_PEOPLE_FITTED) or 1  # division that rounds up
         return ScoredPeople(np.array(self._scores[::-step]), np.array(self._prices[::-step]))
+
+
+def sample_block(
+    samplers: Sequence[ScoreSampler],
+    groups: Ints,
+    outcomes: Ints,
+    scores: Array,
+    prices: Array,
+    draws: Array,
+    *,
+    first_number: int,
+) -> tuple[Flags, Array]:
+    """Return who is asked for the label, and observations for outcomes 0 and 1, shape (n, 2).
+
+    The samplers learn from the people as if they had come one by one.
+
+    Parameters
+    ----------
+    samplers
+        Those of all groups, in the order of their positions.
+    groups, outcomes, scores, prices, draws
+        Arrays with one entry per person; groups by position, scores NaN for none.
+    first_number
+        The number of the first person's request; the others follow.
+    """
+    is_asked = np.ones(len(groups), dtype=bool)
+    observation_ends = np.zeros((len(groups), 2))
+    numbers = first_number + np.arange(len(groups))
+    for position, sampler in enumerate(samplers):
+        in_group = groups == position
+        records = sampler.sample(scores[in_group], prices[in_group], draws[in_group])
+        is_asked[in_group] = records.asked
+        observation_ends[in_group] = records.observation_ends()
+        sampler.remember(records)
+        sampler.learn(numbers[in_group], records, outcomes[in_group])
+    return is_asked, observation_ends
 
 
 class _Spread:
