@@ -313,6 +313,7 @@ class Block:
         Ends are infinite where the rate may be anything.
         """
         low, high = (np.array(end)[..., None] for end in np.broadcast_arrays(low, high))
+        # Without a reference the rate level is the lowest rate, so no rate lies below it.
         is_reference = np.array([group == self.reference for group in self.groups])
         has_rate_level_below = is_reference | (self.reference is None)
         lowest_others = -np.inf if self.direction == "above" else scale.below(low, gap)
@@ -330,6 +331,7 @@ class Block:
         """
         if self.reference is None:
             return scale.gap(high.min(axis=-1), low.max(axis=-1))
+        # Two ranges force a gap if the upper end of one is below the lower end of the other.
         column = self.groups.index(self.reference)
         lowest_high = np.delete(high, column, axis=-1).min(axis=-1)
         highest_low = np.delete(low, column, axis=-1).max(axis=-1)

@@ -146,8 +146,8 @@ def html_table(rows: Sequence[Row]) -> str:
     headers = [f'<th scope="col">{escape(name.replace("_", " "))}</th>' for name in rows[0]]
     lines = []
     for row in rows[:MAX_NOTEBOOK_ROWS]:
-        cells = [f"<td>{escape(format_value(value))}</td>" for value in row.values()]
-        lines.append(f"<tr>{''.join(cells)}</tr>")
+        columns = [f"<td>{escape(format_value(value))}</td>" for value in row.values()]
+        lines.append(f"<tr>{''.join(columns)}</tr>")
     n_left_out = len(rows) - MAX_NOTEBOOK_ROWS
     note = f"<p>… and {n_left_out:,} more rows</p>" if n_left_out > 0 else ""
     return (

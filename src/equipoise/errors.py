@@ -117,7 +117,7 @@ def require_in_open_unit(name: str, value: float) -> None:
 
 def require_n_jobs(n_jobs: int | None) -> None:
     """Raise unless ``n_jobs`` is what joblib takes for a number of processes."""
-    number = plain_number(n_jobs)
+    number = plain_number(n_jobs)  # joblib refuses 0
     is_whole = number is not None and number != 0 and number % 1 == 0
     if n_jobs is not None and not is_whole:
         raise InvalidInput(

@@ -93,6 +93,7 @@ class GroupShares(JsonValue):
     def _estimate(self, rate: Rate) -> float | None:
         """Return a rate at the estimates of the shares; None where one that matters is missing."""
         denied, approved_good, denied_good = (share.estimate for share in self._shares)
+        # Where all are denied, the outcomes of the approved do not matter.
         if denied is None or (approved_good is None and denied < 1.0):
             return None
         return _rate_at(rate, denied, approved_good or 0.0, denied_good)
@@ -266,12 +267,13 @@ class Finding(JsonValue, Displayable):
     _optional = ("score_only", "p_hat", "q_hat", "shares", "currency", "decimals")
 
     def __post_init__(self) -> None:
+        # INCONCLUSIVE is no verdict, so there is nothing that could be guaranteed.
         if self.verdict is Verdict.INCONCLUSIVE:
             object.__setattr__(self, "guaranteed", False)
 
     @property
     def who(self) -> str:
-        """Who differs in which rate, which way and by how much; empty where nobody can be named.
+        """Who differs in which rate, which way and by how much; empty where no groups stand out.
 
         After UNFAIR the groups that the ranges separate, else those of the largest guessed gap.
         """

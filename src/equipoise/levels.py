@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from equipoise.metrics import METRICS
 from equipoise.question import Question
@@ -27,7 +28,14 @@ FOR_ALL_RATES = "past data, for all rates"
 LABELS = "labels, for the intervals"
 
 
-def shares_of_audit(past_share: float) -> Mapping[str, tuple[float, float]]:
+class Share(NamedTuple):
+    """Which share of ``d_F`` and of ``d_U`` a part of an answer gets."""
+
+    fair: float
+    unfair: float
+
+
+def shares_of_audit(past_share: float) -> Mapping[str, Share]:
     """Return which share of ``d_F`` and of ``d_U`` each part of an audit gets.
 
     The shares of ``d_F`` add up to 1, and so do those of ``d_U``. ``past_share`` is the part of the
@@ -37,11 +45,11 @@ def shares_of_audit(past_share: float) -> Mapping[str, tuple[float, float]]:
     all_rates = INTERVAL_SHARE / 2.0 if past_share else 0.0
     labels = INTERVAL_SHARE - all_rates
     return {
-        FOR_VERDICT: (half, half),
-        FOR_INTERVALS: (half, 0.0),  # UNFAIR rests on these bounds already
-        EVIDENCE: (1.0 - past_share - INTERVAL_SHARE, 1.0 - half - INTERVAL_SHARE),
-        FOR_ALL_RATES: (all_rates, all_rates),
-        LABELS: (labels, labels),
+        FOR_VERDICT: Share(half, half),
+        FOR_INTERVALS: Share(half, 0.0),  # UNFAIR rests on these bounds already
+        EVIDENCE: Share(1.0 - past_share - INTERVAL_SHARE, 1.0 - half - INTERVAL_SHARE),
+        FOR_ALL_RATES: Share(all_rates, all_rates),
+        LABELS: Share(labels, labels),
     }
 
 
@@ -100,6 +108,10 @@ class ErrorBudget:
 
         Parameters
         ----------
+        question
+            What is asked, with its error probabilities.
+        groups
+            How many groups there are.
         labels
             Whether outcomes of random accepts bound every r as well: two more bounds for FAIR, two
             per group for all others.
@@ -110,9 +122,12 @@ class ErrorBudget:
             from above. A wrong FAIR needs one side of two groups, so that those with most count.
         """
         n_rates = len(METRICS[question.metric].rates)
+        # A wrong FAIR needs two groups to be missed: one bound of each, and of each source of r.
         n_bounds_behind_fair = 2 * (1 + labels + precisions) + sum(sorted(deciders)[-2:])
+        # A wrong UNFAIR is ruled out only if every bound of every group holds.
         n_bounds_per_group = 2 * (n_rates + labels) + precisions
         n_bounds_behind_unfair = groups * n_bounds_per_group + 2 * sum(deciders)
+        # The share denied and the share of good outcomes, each on both sides; then those of r.
         n_bounds_behind_table = groups * (4 + 2 * labels + precisions)
         return cls(
             past_fair=question.level_wrong_fair / n_bounds_behind_fair,
@@ -127,19 +142,18 @@ class ErrorBudget:
         shares = shares_of_audit(0.0 if exact else PAST_SHARE)
         # UNFAIR and the intervals need both bounds of every rate in every group.
         n_bounds = 2 * len(METRICS[question.metric].rates) * groups
-        verdict_share_fair, verdict_share_unfair = shares[FOR_VERDICT]
-        evidence_share_fair, evidence_share_unfair = shares[EVIDENCE]
-        interval_share, _ = shares[FOR_INTERVALS]
-        table_share, _ = shares[FOR_ALL_RATES]
-        label_share, _ = shares[LABELS]
+        verdict = shares[FOR_VERDICT]
+        evidence = shares[EVIDENCE]
+        # A missed interval or table can go with either mistake, so these take the smaller level.
+        strictest = question.strictest_level
         return cls(
-            past_fair=verdict_share_fair * question.level_wrong_fair / 2,
-            past_unfair=verdict_share_unfair * question.level_wrong_unfair / n_bounds,
-            past_intervals=interval_share * question.strictest_level / n_bounds,
-            evidence_fair=question.level_wrong_fair * evidence_share_fair,
-            evidence_unfair=question.level_wrong_unfair * evidence_share_unfair,
-            label_interval=label_share * question.strictest_level / groups,
-            past_table=table_share * question.strictest_level / (4 * groups),
+            past_fair=verdict.fair * question.level_wrong_fair / 2,
+            past_unfair=verdict.unfair * question.level_wrong_unfair / n_bounds,
+            past_intervals=shares[FOR_INTERVALS].fair * strictest / n_bounds,
+            evidence_fair=question.level_wrong_fair * evidence.fair,
+            evidence_unfair=question.level_wrong_unfair * evidence.unfair,
+            label_interval=shares[LABELS].fair * strictest / groups,
+            past_table=shares[FOR_ALL_RATES].fair * strictest / (4 * groups),
         )
 
 

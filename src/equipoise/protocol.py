@@ -40,7 +40,7 @@ class ScoreRecord(JsonValue):
     m, pi
         The guess of the outcome, and the chance of asking.
     low, high
-        The range of ``m + (Y - m)/pi`` that was declared for everybody in this person's group.
+        The range of ``m + (Y - m)/pi`` that was declared for all people of this person's group.
     draw
         A number of [0, 1); the label is asked for if it is below ``pi``.
 

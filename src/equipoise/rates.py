@@ -81,6 +81,7 @@ class Curve:
         slope_numerator = np.asarray(self._slope_numerator)
         value_at_0 = self.a / self.c
         value_at_1 = (self.a + self.b) / (self.c + self.d)
+        # Constant curves divide by 0 here; their result is replaced below.
         with np.errstate(divide="ignore", invalid="ignore"):
             r = (self.a - target * self.c) / (target * self.d - self.b)
         r = np.where(slope_numerator == 0.0, np.inf, np.minimum(np.maximum(r, 0.0), 1.0))
@@ -135,6 +136,8 @@ class Band:
 
         No r does where the least is above the largest; -inf and inf stand for no limit on a side.
         """
+        # The least r comes from the curve that reaches the range first, the largest r from the
+        # curve that leaves it last.
         if falling:
             r_low = self.low.smallest_r_with(high, falling=True)
             r_high = self.high.largest_r_with(low, falling=True)
@@ -224,6 +227,7 @@ class Rate:
         # Rising r moves people from tn to fn, so only these two cells change with it.
         b = s * (("fn" in self.part) - ("tn" in self.part))
         d = s * (("fn" in self.whole) - ("tn" in self.whole))
+        # Nobody is in the denominator, whatever r is.
         if denominator_at_0 == 0.0 and denominator_at_1 == 0.0:
             return None
         # Undefined at one end only (up to rounding): the rate is constant everywhere else.
@@ -249,14 +253,12 @@ class Rate:
             )
             low, high = clopper_pearson(numerator, denominator, alpha)
             return Band(Curve(low), Curve(high))
-        fewest, most = self._bounded_shares(counts, alpha)
-        curve_with_fewest = self._curve_if_possible(*fewest)
-        curve_with_most = self._curve_if_possible(*most)
+        lower_bounds, upper_bounds = self._bounded_shares(counts, alpha)
+        lower_bound_curve = self._curve_if_possible(*lower_bounds)
+        upper_bound_curve = self._curve_if_possible(*upper_bounds)
         if self._grows_with_bounded_shares:
-            low_curve, high_curve = curve_with_fewest, curve_with_most
-        else:
-            low_curve, high_curve = curve_with_most, curve_with_fewest
-        return Band(low_curve or UNDEFINED_RATE.low, high_curve or UNDEFINED_RATE.high)
+            return _band_of(low=lower_bound_curve, high=upper_bound_curve)
+        return _band_of(low=upper_bound_curve, high=lower_bound_curve)
 
     def _bounded_shares(
         self, counts: GroupCells, alpha: float
@@ -273,8 +275,8 @@ class Rate:
         tp and fp                 one               p0 and s, alpha/2 each   accuracy
         ========================= ================= ======================== ===================
 
-        In the first four cases the rate depends on s only; p0 stands for all of the approved where
-        ``whole`` has fp alone, and for nobody otherwise.
+        In the first four cases the rate depends on s only. There p0 is the share of all approved if
+        ``whole`` has fp alone, and 0 otherwise.
         """
         approved_in_whole = self.whole & _APPROVED_CELLS
         if approved_in_whole == _APPROVED_CELLS and len(self.part & _APPROVED_CELLS) == 1:
@@ -292,8 +294,8 @@ class Rate:
     def _curve_if_possible(self, p0: float, s: float) -> Curve | None:
         """Return the curve for two shares; None if it is undefined or they exceed 1 together.
 
-        Two upper bounds may add up to more than everybody. If everybody is the denominator the
-        formula still gives a bound.
+        Two upper bounds may add up to more than 1. If all four cells are in the denominator the
+        formula gives a bound all the same.
         """
         if p0 + s > 1.0 and self.whole != CONFUSION_CELLS:
             return None
@@ -304,6 +306,11 @@ class Rate:
         """Whether the rate rises, at every r, when the shares bounded by past data rise."""
         remaining_cell = "tp" if "tp" in self.whole else "fp"
         return remaining_cell not in self.part
+
+
+def _band_of(low: Curve | None, high: Curve | None) -> Band:
+    """Return a band; where a curve is undefined the rate may be anything on that side."""
+    return Band(low or UNDEFINED_RATE.low, high or UNDEFINED_RATE.high)
 
 
 # -- bands from past data --------------------------------------------------------------------------
@@ -320,6 +327,8 @@ def band_from_counts(rate: Rate, counts: GroupCells, alpha: float | None) -> Ban
     if not counts.approved_unknown:
         return rate.band(counts, alpha)
     band = band_for_any_unknown_outcomes(rate, counts, alpha)
+    # If the rate does not depend on outcomes, the assumption cannot narrow its band and would only
+    # cost half of the error level.
     is_independent_of_outcomes = band == rate.band(counts.resolved(0), alpha)
     if not counts.cohorts or is_independent_of_outcomes:
         return band
@@ -328,6 +337,7 @@ def band_from_counts(rate: Rate, counts: GroupCells, alpha: float | None) -> Ban
 
 def band_for_any_unknown_outcomes(rate: Rate, counts: GroupCells, alpha: float | None) -> Band:
     """Return a band that holds whatever the unknown outcomes turn out to be."""
+    # Bounds move with the count, so every number of good outcomes lies between none and all.
     all_bad = rate.band(counts.resolved(0), alpha)
     all_good = rate.band(counts.resolved(1), alpha)
     return Band(
@@ -343,6 +353,7 @@ def _band_like_known_outcomes(rate: Rate, counts: GroupCells, alpha: float | Non
     half to the band for which nothing is assumed; the narrower curve of the two is taken.
     """
     s_bounds, good_bounds = _bound_shares_like_known(rate, counts, alpha)
+    # At every r the rate is least and largest at a corner of the box of bounds.
     curves = []
     for s, good in product(s_bounds, good_bounds):
         curve = rate.curve((1 - s) * good, (1 - s) * (1 - good), s)
@@ -401,7 +412,7 @@ def clopper_pearson(
     fewest_failures = trials - successes - unknown
     if alpha is None:
         return (successes / trials, most_successes / trials) if trials else (0.0, 1.0)
-    from scipy.special import betaincinv
+    from scipy.special import betaincinv  # slow to import, and not needed for exact counts
 
     low = 0.0
     if successes > 0:
@@ -422,6 +433,7 @@ def good_share(counts: GroupCells, alpha: float | None) -> tuple[float, float]:
         return clopper_pearson(
             counts.approved_positive, counts.approved, alpha, counts.approved_unknown
         )
+    # The bounds of all cohorts have to hold at once.
     level_per_share = _scaled(alpha, 1.0 / _n_shares_behind_good_share(counts))
     cohort_bounds = [
         clopper_pearson(good, good + bad, level_per_share) for good, bad, _ in counts.cohorts

@@ -163,6 +163,8 @@ def check(
     bounds = past_bounds_at(inputs, question.metric, budget.past_intervals)
     lower, upper = gap_bounds(bounds.bands, bounds.r_ranges, compare=question.comparison)
 
+    # The verdict has error levels of its own: a wrong FAIR, for example, takes fewer failed bounds
+    # than a wrong interval.
     verdict = Verdict.INCONCLUSIVE
     if not bounds.contradiction:
         verdict = free_verdict(inputs, question, budget)
@@ -250,7 +252,7 @@ def _list_all_assumptions(inputs: CheckInputs, question: Question) -> tuple[str,
 
 
 def _gap_of_approved(cells: Cells, question: Question) -> float | None:
-    """Return the gap computed from the approved with known outcomes, as if nobody was denied."""
+    """Return the gap of the approved with known outcomes, as if there were no denied people."""
     approved = {}
     for group, counts in cells.items():
         if counts.approved > counts.approved_unknown:
@@ -267,7 +269,7 @@ def _gap_if_all_denied_fail(cells: Mapping[str, GroupCells], question: Question)
     r = dict.fromkeys(cells, 0.0)
     try:
         return gap_given_r(Cells(cells), r, question.metric, question.comparison)
-    except InvalidInput:  # an empty denominator, or nobody is left to be compared
+    except InvalidInput:  # an empty denominator, or no two groups are left to compare
         return None
 
 

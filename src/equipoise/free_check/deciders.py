@@ -56,6 +56,7 @@ def bound_base_rate(deciders: Sequence[Decider], alpha: float | None) -> BaseRat
     >>> print(bounds.interval, bounds.lower_from, bounds.upper_from)
     [0.700, 0.800] X X
     """
+    # Ties go to the decider whose name comes last, so that the answer does not depend on order.
     good_bounds = []
     bad_bounds = []
     for decider in deciders:
@@ -80,6 +81,7 @@ def decider_band(rate: Rate, counts: GroupCells, base_rate: Interval, alpha: flo
         return band_from_counts(rate, counts, alpha)
     direction_of_p1 = _effect_of_cell(rate, "tp") - _effect_of_cell(rate, "fn")
     direction_of_p0 = _effect_of_cell(rate, "fp") - _effect_of_cell(rate, "tn")
+    # Only shares that the rate depends on can make a bound fail, so only these divide alpha.
     n_shares = max((direction_of_p1 != 0) + (direction_of_p0 != 0), 1)
     error_level = None if alpha is None else alpha / n_shares
     p1_low, p1_high = _share_for_curves(
@@ -90,6 +92,7 @@ def decider_band(rate: Rate, counts: GroupCells, base_rate: Interval, alpha: flo
     )
     low_curve = _curve_over_base_rate(rate, p1_low, p0_low, base_rate)
     high_curve = _curve_over_base_rate(rate, p1_high, p0_high, base_rate)
+    # A curve that is undefined says nothing on its side.
     return Band(low_curve or UNDEFINED_RATE.low, high_curve or UNDEFINED_RATE.high)
 
 
@@ -114,7 +117,8 @@ def _share_for_curves(
 
 def _curve_over_base_rate(rate: Rate, p1: float, p0: float, base_rate: Interval) -> Curve | None:
     """Return a rate as q runs over its range; None if the shares leave nobody to divide by."""
-    q_low, q_high = base_rate.lower, base_rate.upper
+    q_low = base_rate.lower
+    q_high = base_rate.upper
     numerator, denominator = rate.fraction(p1, p0, q_low - p1, 1.0 - q_low - p0)
     last_numerator, last_denominator = rate.fraction(p1, p0, q_high - p1, 1.0 - q_high - p0)
     if min(denominator, last_denominator) <= 0.0:

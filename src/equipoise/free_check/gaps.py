@@ -42,7 +42,8 @@ def gap_bounds(
         How far the lower bound may be below the infimum.
     """
     rate_by_rate = gap_interval(rate_intervals(bands, r_ranges), compare)
-    lower, upper = rate_by_rate.lower, rate_by_rate.upper
+    lower = rate_by_rate.lower
+    upper = rate_by_rate.upper
     for rate_pair in pairs_of_rates(bands, r_ranges, compare):
         # Mostly one rate alone decides, and two together say nothing more.
         if rate_pair.exceeds(lower + tolerance):
@@ -120,11 +121,13 @@ class RatePair:
         high = edges[1:]
         while True:
             middle = (low + high) / 2.0
+            # A single level at which both gaps fit is a counterexample.
             if self._may_keep_to(gap, middle, middle).any():
                 return False
             is_undecided = self._may_keep_to(gap, low, high)
             if not is_undecided.any():
                 return True
+            # Giving up is safe: the bound is then lower than it could be, and still holds.
             if (high - low).max() < _NARROWEST_PIECE or is_undecided.sum() > _MOST_PIECES:
                 return False
             undecided_middle = middle[is_undecided]

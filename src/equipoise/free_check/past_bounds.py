@@ -82,7 +82,7 @@ def past_bounds_at(inputs: CheckInputs, metric: str, alpha: float) -> PastBounds
     r_ranges = _intersect(observed_ranges, inputs.assume.limits(past.cells, error_level))
     base_rates = _bound_base_rates(inputs, error_level)
     contradiction = _contradiction_of_assumption(r_ranges) or _contradiction_of_deciders(base_rates)
-    if contradiction is not None:
+    if contradiction is not None:  # then the assumption is left out of the reported ranges
         return PastBounds(bands, observed_ranges, contradiction)
     if not inputs.uses_deciders:
         return PastBounds(bands, r_ranges)
