@@ -7,9 +7,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from equipoise.cli.people_files import BatchResult, store
 from equipoise.ledger import LiveAudit
-from equipoise.ledger.commands import Ask
+from equipoise.people import BatchResult, RowReader, carry_out, read_people
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 from tests.support.postgres import in_memory
@@ -54,12 +53,13 @@ def run(options: argparse.Namespace) -> str:
 
 def import_people(live: LiveAudit, path: Path) -> BatchResult:
     """Ask about everybody in the file."""
-    decisions = {"0": 0, "1": 1}  # any other is refused
-    return store(
-        live,
-        path,
-        lambda row: Ask(row["person"], row["group"], decisions.get(row["decision"], -1)),
-    )
+    table = read_people(path)
+    total = BatchResult()
+    for row_result in carry_out(
+        table.rows, RowReader(live.settings, "ask", table.header), live.attempt
+    ):
+        total.add(row_result)
+    return total
 
 
 def write_people(path: Path, rows: int) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,7 @@ from equipoise.cli import options as shared
 from equipoise.cli.console import Answer, show
 from equipoise.cli.option_values import parse_pairs
 from equipoise.cli.replies import describe_reply, with_verdict
-from equipoise.errors import InvalidInput
+from equipoise.errors import InvalidInput, UnknownName
 
 if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
@@ -107,14 +107,14 @@ def ask(
 ) -> None:
     """Say what is wanted of somebody who arrived, or of everybody in a file."""
     live = shared.open_audit(ledger, name, actor)
-    needed = {"person": person, "group": group, "decision": decision}
-    optional = {"score": score, "price": price}
+    person_values = {"person": person, "group": group, "decision": decision}
+    score_values = {"score": score, "price": price}
     answer = _carry_out(
         live,
         "ask",
-        needed,
-        {role: text for role, text in optional.items() if text is not None},
-        {"version": score_version},
+        person_values,
+        {role: text for role, text in score_values.items() if text is not None},
+        {"version": score_version} if score_version else None,
         file=file,
         columns=column,
         results=results,
@@ -135,8 +135,8 @@ def tell(
 ) -> None:
     """Bring an outcome, or all outcomes in a file, in any order and as often as you like."""
     live = shared.open_audit(ledger, name, actor)
-    needed = {"person": person, "outcome": outcome}
-    answer = _carry_out(live, "tell", needed, file=file, columns=column, results=results)
+    person_values = {"person": person, "outcome": outcome}
+    answer = _carry_out(live, "tell", person_values, file=file, columns=column, results=results)
     show(with_verdict(live, answer), json)
 
 
@@ -152,8 +152,10 @@ def executed(
 ) -> None:
     """Say that an override was carried out."""
     live = shared.open_audit(ledger, name, actor)
-    needed = {"person": person}
-    show(_carry_out(live, "execute", needed, file=file, columns=column, results=results), json)
+    answer = _carry_out(
+        live, "execute", {"person": person}, file=file, columns=column, results=results
+    )
+    show(answer, json)
 
 
 def withdraw(
@@ -168,15 +170,17 @@ def withdraw(
 ) -> None:
     """Say that a person refused: the money is free again, the outcome stays unknown."""
     live = shared.open_audit(ledger, name, actor)
-    needed = {"person": person}
-    show(_carry_out(live, "withdraw", needed, file=file, columns=column, results=results), json)
+    answer = _carry_out(
+        live, "withdraw", {"person": person}, file=file, columns=column, results=results
+    )
+    show(answer, json)
 
 
 def _carry_out(
     live: LiveAudit,
     verb: str,
-    needed: Mapping[str, str | None],
-    optional: Mapping[str, str] | None = None,
+    person_values: Mapping[str, str | None],
+    score_values: Mapping[str, str] | None = None,
     constants: Mapping[str, str] | None = None,
     *,
     file: Path | None,
@@ -189,42 +193,34 @@ def _carry_out(
     ----------
     verb
         The command's name in :data:`equipoise.ledger.commands.COMMANDS`.
-    needed
-        What must be said of everybody, by role: the typed arguments, all None with a file.
-    optional
-        What is said besides, by role: values, or with a file the names of columns.
+    person_values
+        What must be known of a person, by role: the typed arguments, all None with a file.
+    score_values
+        Score and price, if they were given: values, or with a file the names of columns.
     constants
         Fields of the command that are the same for everybody.
     """
-    from equipoise.cli.people_files import PeopleColumns, read_rows, store
-    from equipoise.ledger.commands import COMMANDS, Command
+    from equipoise.cli.people_files import carry_out_file
+    from equipoise.people import RowReader
 
-    optional = optional or {}
-    if (needed["person"] is None) == (file is None):
-        arguments = " ".join(role.upper() for role in needed)
+    score_values = score_values or {}
+    roles = (*person_values, *score_values)
+    if (person_values["person"] is None) == (file is None):
+        arguments = " ".join(role.upper() for role in person_values)
         raise InvalidInput(f"say whom it is about, {arguments} or --file FILE: one of the two")
     column_names = parse_pairs("--column", columns, "WHAT=COLUMN, as in person=id")
-    header: list[str] = []
+    for role in column_names:
+        if role not in roles:
+            raise UnknownName("column in '--column'", role, roles)
     if file is not None:
-        column_names |= optional
-        header = next((list(r) for _, r in read_rows(file) if isinstance(r, Mapping)), [])
-    else:
-        lacking = [repr(role.upper()) for role, text in needed.items() if text is None]
-        if lacking:
-            raise InvalidInput(f"{' and '.join(lacking)} must stand after 'PERSON'")
-    roles = (*needed, *optional)
-    people_columns = PeopleColumns(live.settings.values, roles, column_names, header)
-    command_class: Callable[..., Command] = COMMANDS[verb]
-
-    def make(row: Mapping[str, Any]) -> Command:
-        values = {role: people_columns.value(role, row) for role in roles}
-        return command_class(**values, **(constants or {}))
-
-    if file is None:
-        command = make({**needed, **optional})
-        return describe_reply(live.do(command), command)
-    total = store(live, file, people_columns, make, results=results)
-    return Answer(total, str(total), total.problem())
+        columns_by_role = {**column_names, **score_values}
+        return carry_out_file(live, verb, file, columns_by_role, constants, results)
+    lacking = [repr(role.upper()) for role, text in person_values.items() if text is None]
+    if lacking:
+        raise InvalidInput(f"{' and '.join(lacking)} must stand after 'PERSON'")
+    reader = RowReader(live.settings, verb, None, {role: role for role in roles}, constants)
+    command = reader.build_command({**person_values, **score_values})
+    return describe_reply(live.do(command), command)
 
 
 def overdue(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
     from equipoise.ledger.commands import Reply
 
-REPLY_TEXT = {  # by a person's state, or by why nothing is wanted
+REPLY_TEXT = {  # by what equipoise.people.reply_key returns: a state, or why nothing is wanted
     "SCORE_ONLY": "nothing to do (looked at, and not drawn to be asked)",
     "RESERVED": "override this denial, and tell how it goes",
     "AWAITED": "tell how it goes",  # of an approved person
@@ -38,17 +38,10 @@ UNCHANGED_TEXT = {"RESUMED": "nothing to resume", "UPGRADED": "nothing to upgrad
 STATES_WITH_REASON = ("UNLINKED", "CONCLUDED", "DECIDED")  # states of an audit that say why
 
 
-def reply_key(reply: Reply, command: object) -> str:
-    """Return the key in :data:`REPLY_TEXT` of what came of a command."""
-    if reply.state == "RESERVED" and getattr(command, "decision", 0) == 1:
-        return "AWAITED"
-    if reply.state == "WITHDRAWN" and hasattr(command, "outcome"):
-        return "UNUSED"
-    return reply.why if reply.state == "SKIPPED" else reply.state
-
-
 def describe_reply(reply: Reply, command: object = None) -> Answer:
     """Return what came of one command, in words too: what to do now, or what is known."""
+    from equipoise.people import reply_key
+
     if reply.repeated and reply.state in UNCHANGED_TEXT:
         return Answer(reply, UNCHANGED_TEXT[reply.state])
     again = ", as before" if reply.repeated else ""
