@@ -1,9 +1,9 @@
-"""Who is calling: tokens for programs; for browsers a signed cookie, or a proxy that is trusted.
+"""Who is calling: a token for programs; for browsers a signed cookie or a trusted proxy.
 
-This runs before a request's body is read. Programs (``/v1``, ``/metrics``) show a token in a header
-and nothing else opens them, so no page of another site can act for somebody. A cookie carries the
-id of the token that somebody logged in with; the token is looked up at every request, so whoever is
-revoked is out.
+This runs before a request's body is read. Programs (``/v1``, ``/metrics``) send a token in a header
+and browsers do not send it by themselves, so a page of another site cannot act for its visitor. A
+cookie carries the id of the token that its holder logged in with. The token is looked up at every
+request, so a revoked token ends all of its sessions.
 """
 
 from __future__ import annotations
@@ -33,16 +33,14 @@ from equipoise.service.settings import ServiceSettings
 from equipoise.service.tokens import READERS, Role, Token
 
 SESSION_COOKIE = "equipoise_session"
+SESSION_SECONDS = 12 * 3600
 PROXY_SECRET_HEADER = "x-equipoise-proxy-secret"
-PUBLIC_PATHS = ("/livez", "/readyz", "/openapi.json", "/static/")
+PUBLIC_PATHS = ("/livez", "/readyz", "/openapi.json", "/static/")  # how their paths begin
 PROGRAM_PATHS = ("/v1/", "/metrics")
-SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")  # which change nothing
 WRITER_COMMANDS = ("ask", "tell", "execute", "withdraw")
-SESSION_SECONDS = 12 * 3600  # seconds
-MAX_FAILURES, FAILURE_WINDOW_SECONDS = (
-    20,
-    60.0,
-)  # failed attempts of one address, and in how many seconds
+MAX_FAILURES = 20  # failed attempts of one address within the window
+FAILURE_WINDOW_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -65,12 +63,14 @@ class Caller:
         return self.role is not Role.WRITER
 
     def may_do(self, command: str) -> bool:
-        """Whether the caller may send a command, known by its tag."""
+        """Whether the caller may send a command, given by its tag such as ``ask``."""
         if command in WRITER_COMMANDS:
             return self.role in (Role.WRITER, Role.AUDITOR)
         if command in ("approve", "upgrade"):
             return self.role is Role.APPROVER
-        return self.role is Role.AUDITOR or (self.role is Role.APPROVER and command == "reject")
+        if command == "reject":
+            return self.role in (Role.AUDITOR, Role.APPROVER)
+        return self.role is Role.AUDITOR
 
     def may_see(self, name: str, uid: str) -> bool:
         """Whether an audit is in this caller's scope."""
@@ -78,25 +78,30 @@ class Caller:
 
 
 class Access:
-    """Find out who is calling before anything else happens."""
+    """Middleware that finds out who is calling before anything else happens."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request pass, send a browser to the login, or refuse."""
-        path, app = scope.get("path", ""), self._app
-        if scope["type"] == "http" and not path.startswith(PUBLIC_PATHS):
-            request = Request(scope)
-            caller = request.state.caller = await run_in_threadpool(_identify, request)
-            if caller is None and path != "/login":
-                if path.startswith(PROGRAM_PATHS) or request.method not in SAFE_METHODS:
-                    raise HttpProblem("unauthenticated")
-                app = RedirectResponse("/login", 303)
-        await app(scope, receive, send)
+        """Let a request pass, send a browser to the login page, or refuse."""
+        path = scope.get("path", "")
+        if scope["type"] != "http" or path.startswith(PUBLIC_PATHS):
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        caller = await run_in_threadpool(_identify, request)
+        request.state.caller = caller
+        if caller is not None or path == "/login":
+            await self._app(scope, receive, send)
+        elif path.startswith(PROGRAM_PATHS) or request.method not in SAFE_METHODS:
+            raise HttpProblem("unauthenticated")
+        else:
+            await RedirectResponse("/login", 303)(scope, receive, send)
 
 
 def _identify(request: Request) -> Caller | None:
+    """Return who is calling, None if the request does not show it."""
     if request.scope["path"].startswith(PROGRAM_PATHS):
         return _caller_by_token(request)
     if request.method not in SAFE_METHODS:
@@ -105,62 +110,76 @@ def _identify(request: Request) -> Caller | None:
 
 
 def _caller_by_token(request: Request) -> Caller | None:
+    """Return the holder of the token in the header ``Authorization: Bearer``."""
     scheme, _, token_text = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token_text:
         return None
     token = request.app.state.store.find(token_text)
-    if token is None:  # others at the same address, with a token that is right, are let in
+    if token is None:
+        # Only failures are counted: others at the same address, with a valid token, are let in.
         count_failed_attempt(request)
         return None
     return Caller(token.name, token.role, token.audit)
 
 
 def _caller_by_proxy(request: Request) -> Caller | None:
-    """Return whom a trusted proxy names; refuse whoever only looks like one.
+    """Return the actor whom a trusted proxy names, None if the request claims no proxy.
 
-    Only the peer of the socket counts, whatever addresses the request says it was forwarded for,
-    and only with the secret; then exactly one actor, who is in a group that has a role.
+    Raises
+    ------
+    HttpProblem
+        If the request claims to come from the proxy and does not, if the proxy does not name
+        exactly one actor, or if no group of the actor has a role.
     """
-    settings, headers = request.app.state.settings, request.headers
-    if PROXY_SECRET_HEADER not in headers:
+    if PROXY_SECRET_HEADER not in request.headers:
         return None
-    expected_secret = settings.proxy_secret.get_secret_value().encode()
-    sent_secrets = [value.encode("latin-1") for value in headers.getlist(PROXY_SECRET_HEADER)]
-    peer = request.state.peer
-    is_listed = peer is not None and any(
-        ip_address(peer) in network for network in settings.proxy_peers
-    )
-    is_right_secret = len(sent_secrets) == 1 and hmac.compare_digest(
-        sent_secrets[0], expected_secret
-    )
-    if not (expected_secret and is_listed and is_right_secret):
+    if not _is_trusted_proxy(request):
         count_failed_attempt(request)
         raise HttpProblem("unauthenticated", "this is not the proxy that is trusted")
-    actors, groups = map(headers.getlist, (settings.proxy_actor, settings.proxy_groups))
-    if len(actors) != 1 or len(groups) > 1:
+    settings: ServiceSettings = request.app.state.settings
+    actors = request.headers.getlist(settings.proxy_actor)
+    group_lists = request.headers.getlist(settings.proxy_groups)
+    if len(actors) != 1 or len(group_lists) > 1:
         raise HttpProblem("unauthenticated", "the proxy must name one actor, in one header")
-    # Headers are UTF-8, which is what proxies send. Whatever is not would become the same
-    # replacement character for different people, and so make them one actor.
+    name = inputs.name("actor", _header_text(actors[0]))
+    actor_groups = {group.strip() for group in _header_text("".join(group_lists)).split(",")}
+    for group, role in settings.proxy_roles.items():
+        if group in actor_groups:
+            return Caller(name, role, None, _form_key(settings, f"proxy {name}"))
+    raise HttpProblem("forbidden", f"no group of {name} has a role here")
+
+
+def _is_trusted_proxy(request: Request) -> bool:
+    """Return whether the trusted proxy itself sent a request: by its address and its secret."""
+    settings: ServiceSettings = request.app.state.settings
+    # The peer of the socket, not the address that the request says it was forwarded for.
+    peer = request.state.peer
+    if peer is None or not any(ip_address(peer) in network for network in settings.proxy_peers):
+        return False
+    expected_secret = settings.proxy_secret.get_secret_value().encode()
+    sent_secrets = request.headers.getlist(PROXY_SECRET_HEADER)
+    if not expected_secret or len(sent_secrets) != 1:
+        return False
+    return hmac.compare_digest(sent_secrets[0].encode("latin-1"), expected_secret)
+
+
+def _header_text(value: str) -> str:
+    """Return a header's value, which proxies send in UTF-8 and the framework reads as Latin-1.
+
+    Bytes that are not UTF-8 are refused: replaced by a mark they would make two people one actor.
+    """
     try:
-        sent_actor = actors[0].encode("latin-1").decode("utf-8")
-        sent_groups = "".join(groups).encode("latin-1").decode("utf-8")
+        return value.encode("latin-1").decode("utf-8")
     except UnicodeDecodeError:
         raise HttpProblem(
             "unauthenticated", "the proxy must name actor and groups in UTF-8"
         ) from None
-    name, actor_groups = (
-        inputs.name("actor", sent_actor),
-        {group_name.strip() for group_name in sent_groups.split(",")},
-    )
-    roles = [role for group, role in settings.proxy_roles.items() if group in actor_groups]
-    if not roles:
-        raise HttpProblem("forbidden", f"no group of {name} has a role here")
-    return Caller(name, roles[0], None, _form_key(settings, f"proxy {name}"))
 
 
 def _caller_by_cookie(request: Request) -> Caller | None:
-    """Return who logged in; None unless we signed it and they did not log out since."""
-    state, cookie = request.app.state, request.cookies.get(SESSION_COOKIE, "")
+    """Return who logged in with a cookie that we signed, None if they have logged out since."""
+    state = request.app.state
+    cookie = request.cookies.get(SESSION_COOKIE, "")
     try:
         token_id, logged_in_at, _ = _signer(state.settings).loads(cookie, max_age=SESSION_SECONDS)
     except BadData:
@@ -173,10 +192,10 @@ def _caller_by_cookie(request: Request) -> Caller | None:
 
 
 def new_session(settings: ServiceSettings, token: Token) -> str:
-    """Return a cookie that says with which token, and when, a browser logged in."""
-    return _signer(settings).dumps(
-        [token.id, format_timestamp(datetime.now(UTC)), secrets.token_hex(8)]
-    )
+    """Return a signed cookie that says with which token, and when, a browser logged in."""
+    logged_in_at = format_timestamp(datetime.now(UTC))
+    nonce = secrets.token_hex(8)  # two logins in one moment get different form keys
+    return _signer(settings).dumps([token.id, logged_in_at, nonce])
 
 
 def _signer(settings: ServiceSettings) -> URLSafeTimedSerializer:
@@ -185,40 +204,48 @@ def _signer(settings: ServiceSettings) -> URLSafeTimedSerializer:
 
 
 def _form_key(settings: ServiceSettings, session: str) -> str:
-    """Return what a page of another site cannot know."""
+    """Return the key that forms of a session must bring, which other sites cannot know."""
     secret_key = settings.secret_key.get_secret_value().encode()
     return hmac.new(secret_key, f"form {session}".encode(), hashlib.sha256).hexdigest()
 
 
 def count_failed_attempt(request: Request) -> None:
-    """Count a failed attempt; refuse an address that failed too often, which must wait."""
-    failures, now = request.app.state.failures, time.monotonic()
+    """Count a failed attempt to get in.
+
+    Raises
+    ------
+    HttpProblem
+        ``too-many-attempts``, if the address has failed ``MAX_FAILURES`` times in the last minute.
+    """
+    failures = request.app.state.failures
     address = request.client.host if request.client else ""
-    attempts = failures.copy()  # other threads add to it meanwhile
-    recent_attempts = [
-        attempt_time
-        for attempt_time, attempt_address in attempts
-        if attempt_address == address and attempt_time > now - FAILURE_WINDOW_SECONDS
-    ]
-    if len(recent_attempts) >= MAX_FAILURES:
-        wait = int(recent_attempts[0] + FAILURE_WINDOW_SECONDS - now) + 1
-        raise HttpProblem("too-many-attempts", headers={"Retry-After": str(wait)})
+    now = time.monotonic()
+    recent_times = []
+    for attempt_time, attempt_address in failures.copy():  # other threads add to it meanwhile
+        if attempt_address == address and attempt_time > now - FAILURE_WINDOW_SECONDS:
+            recent_times.append(attempt_time)
+    if len(recent_times) >= MAX_FAILURES:
+        seconds_to_wait = int(recent_times[0] + FAILURE_WINDOW_SECONDS - now) + 1
+        raise HttpProblem("too-many-attempts", headers={"Retry-After": str(seconds_to_wait)})
     failures.append((now, address))
 
 
 def _require_same_site(request: Request) -> None:
-    """Refuse what another site's page sends: browsers say where a request comes from."""
+    """Refuse what a page of another site sends: browsers say where a request comes from."""
     origin = request.headers.get("origin") or request.headers.get("referer", "")
     try:
         site = urlsplit(origin).netloc
-    except ValueError:  # an address that is none
+    except ValueError:  # not an address
         site = ""
     if not site or site != request.headers.get("host", ""):
         raise HttpProblem("cross-site")
 
 
 def decode_path_part(text: str) -> str:
-    """Return a part of a path as its sender meant it; two names must never become one."""
+    """Return a percent-encoded part of a path as text.
+
+    Bytes that are not UTF-8 are refused: replaced by a mark they would make two names one.
+    """
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:

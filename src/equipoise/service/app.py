@@ -42,50 +42,54 @@ STATIC_FOLDERS = (
 
 def create_app(settings: ServiceSettings) -> FastAPI:
     """Return the application for an ASGI server."""
-    store, metrics = TokenStore(settings.token_store), CollectorRegistry()
-    checkpoints = CheckpointLog(settings.token_store)
-
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        to_thread.current_default_thread_limiter().total_tokens = MAX_WORKER_THREADS
-        app.state.audits, app.state.uploads = OpenAudits(settings), Uploads(settings)
-        checkpoints.end_lost_verifications()
-        stop = threading.Event()
-        arriving = threading.Thread(target=demonstrate, args=(settings.ledger, stop), daemon=True)
-        if settings.demo:
-            arriving.start()
-        yield
-        stop.set()
-        if settings.demo:
-            arriving.join(5.0)
-        app.state.audits.close()
-        store.close()
-        checkpoints.close()
-
+    metrics = CollectorRegistry()
     app = Service(
         title="Equipoise",
         version=__version__,
         summary="Live fairness audits: ask, tell, and prove it.",
-        lifespan=lifespan,
+        lifespan=_lifespan,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         exception_handlers=dict.fromkeys(
             (EquipoiseError, RequestValidationError, HTTPException), _refuse
         ),
-        middleware=[
+        middleware=[  # from the outside inwards
             Middleware(RequestLimits, settings, metrics),
             Middleware(ProxyHeadersMiddleware, settings.forwarded_from),
             Middleware(Access),
         ],
     )
-    app.state.settings, app.state.store, app.state.metrics = settings, store, metrics
-    app.state.checkpoints = checkpoints
+    app.state.settings = settings
+    app.state.metrics = metrics
+    app.state.store = TokenStore(settings.token_store)
+    app.state.checkpoints = CheckpointLog(settings.token_store)
     app.state.failures = deque(maxlen=10_000)  # failed attempts: when, and from which address
     for router in (api.router, api.probes, pages.router, pages_check.router):
         app.include_router(router)
     app.mount("/static", StaticFiles(packages=[*STATIC_FOLDERS]))
     return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Open the ledger, and run the demonstration if it is wanted, while the server runs."""
+    settings: ServiceSettings = app.state.settings
+    to_thread.current_default_thread_limiter().total_tokens = MAX_WORKER_THREADS
+    app.state.audits = OpenAudits(settings)
+    app.state.uploads = Uploads(settings)
+    app.state.checkpoints.end_lost_verifications()
+    stop = threading.Event()
+    arrivals = threading.Thread(target=demonstrate, args=(settings.ledger, stop), daemon=True)
+    if settings.demo:
+        arrivals.start()
+    yield
+    stop.set()
+    if settings.demo:
+        arrivals.join(5.0)
+    app.state.audits.close()
+    app.state.store.close()
+    app.state.checkpoints.close()
 
 
 class Service(FastAPI):

@@ -1,7 +1,7 @@
 """The audits of a ledger as one server holds them.
 
-An audit has two handles. Commands go through one; threads that come together share a commit, which
-the ledger sees to. Reads go through the other, so that a page never holds up an ask.
+An audit has two handles. Commands go through one, and the ledger lets threads that come together
+share a commit. Reads go through the other, so that a page never delays an ask.
 """
 
 from __future__ import annotations
@@ -29,29 +29,32 @@ MAX_OPEN_AUDITS = 64  # audits that a server keeps open
 class OpenAudit:
     """One audit: a handle for commands, a handle to read by, and its report.
 
-    ``part`` is its name as part of an address.
+    ``url_name`` is its name as part of an address.
     """
 
     def __init__(self, settings: ServiceSettings, row: AuditRow) -> None:
-        self.name, self.uid, self.url_name = row.name, row.uid, quote(row.name, safe="")
+        self.name = row.name
+        self.uid = row.uid
+        self.url_name = quote(row.name, safe="")
         self.writer = LiveAudit.open(settings.ledger, row.uid, timeout=settings.wait_seconds)
         self.reader = LiveAudit.open(settings.ledger, row.uid)
         self.reports = ReportCache(self.reader)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connections to the database."""
         self.writer.close_ledger()
         self.reader.close_ledger()
 
 
 class OpenAudits:
-    """Every audit that this server was asked about."""
+    """The audits that this server was asked about, at most ``MAX_OPEN_AUDITS`` of them open."""
 
     def __init__(self, settings: ServiceSettings) -> None:
         self.settings = settings
         self.ledger = Store(settings.ledger, create=True, timeout=settings.wait_seconds)
         self._audits: list[OpenAudit] = []
-        self._opening_lock, self._long_work_lock = threading.Lock(), threading.Lock()
+        self._opening_lock = threading.Lock()
+        self._long_work_lock = threading.Lock()
 
     def open(self, name: str) -> OpenAudit:
         """Return an audit by name or id."""
@@ -59,10 +62,11 @@ class OpenAudits:
             for audit in self._audits:
                 if name in (audit.name, audit.uid):
                     return audit
-            self._audits.append(OpenAudit(self.settings, self.ledger.audit(name)))
+            opened = OpenAudit(self.settings, self.ledger.audit(name))
+            self._audits.append(opened)
             if len(self._audits) > MAX_OPEN_AUDITS:
                 self._audits.pop(0).close()
-            return self._audits[-1]
+            return opened
 
     def begin(self, settings: Settings, seed: str, caller: Caller) -> AuditRow:
         """Begin an audit, or find the one that was begun with the same settings.
@@ -88,7 +92,7 @@ class OpenAudits:
 
     @contextmanager
     def long_work(self) -> Iterator[None]:
-        """Do something that takes long, one at a time; whoever comes meanwhile is sent away."""
+        """Do something that takes long, one at a time; a second caller is refused meanwhile."""
         if not self._long_work_lock.acquire(blocking=False):
             raise HttpProblem("busy", "another long calculation is under way")
         try:
@@ -99,12 +103,12 @@ class OpenAudits:
     def require_ready(self) -> None:
         """Raise unless the ledger can be written and still holds what this server saw of it."""
         with self.ledger.transaction() as connection:
-            connection.run("UPDATE audits SET seq = seq WHERE id = -1")
+            connection.run("UPDATE audits SET seq = seq WHERE id = -1")  # a write without effect
         for audit in list(self._audits):
             audit.writer.status()  # a handle refuses a ledger that lacks an event it has seen
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connections to the database."""
         for audit in self._audits:
             audit.close()
         self.ledger.close()

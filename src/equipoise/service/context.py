@@ -20,10 +20,12 @@ from equipoise.service.checkpoints import CheckpointLog, Mark
 from equipoise.service.problems import HttpProblem, as_problem
 from equipoise.service.tokens import READERS, Role
 
+MAX_CHECKPOINTS = 1000  # that an audit is verified against, the latest
+
 
 @dataclass(frozen=True)
 class AuditContext:
-    """One caller at one audit of a server, and the record of its proofs."""
+    """One caller at one audit of the server, and the record of its checkpoints."""
 
     caller: Caller
     audit: OpenAudit
@@ -41,64 +43,70 @@ class AuditContext:
         return self.audit.writer.acting_as(self.caller.name)
 
     def results(self, commands: Sequence[Command | EquipoiseError]) -> list[Reply | HttpProblem]:
-        """Carry out commands in the caller's name; each has a reply, or why not.
+        """Carry out commands in the caller's name; return a reply or a problem for each.
 
-        A command that the caller may not send, or a ledger that cannot store, refuses all of them.
+        An error in place of a command becomes its problem. A command that the caller may not send,
+        or a ledger that cannot store, refuses all of them.
         """
-        tags = [result.command for result in commands if not isinstance(result, EquipoiseError)]
-        if not all(map(self.caller.may_do, tags)):
-            raise HttpProblem("forbidden")
+        for command in commands:
+            if not isinstance(command, EquipoiseError) and not self.caller.may_do(command.command):
+                raise HttpProblem("forbidden")
+        sees_details = self.caller.may_see_details
         results: list[Reply | HttpProblem] = []
         for command, result in zip(commands, self.writer.attempt(commands), strict=True):
             if isinstance(result, EquipoiseError):
-                results.append(
-                    as_problem(result, command, may_see_details=self.caller.may_see_details)
-                )
-            elif self.caller.may_see_details:
+                results.append(as_problem(result, command, may_see_details=sees_details))
+            elif sees_details:
                 results.append(result)
-            else:  # writers learn what is wanted, no more
-                results.append(
-                    Reply(result.person, result.state, result.want, repeated=result.repeated)
-                )
+            else:
+                results.append(_reply_for_writer(result))
         return results
 
     def hand_out_checkpoint(self) -> tuple[Checkpoint, Mark]:
-        """Return the present end of the chain, and remember that it was handed out."""
-        point, who = self.reader.checkpoint(), self.caller.name
-        return point, self.checkpoints.add_mark(
-            point.audit, "checkpoint", point.seq, point.hash, who
+        """Return the present end of the chain, and store that it was handed out."""
+        checkpoint = self.reader.checkpoint()
+        mark = self.checkpoints.add_mark(
+            checkpoint.audit, "checkpoint", checkpoint.seq, checkpoint.hash, self.caller.name
         )
+        return checkpoint, mark
 
     def begin_verification(self) -> Mark:
-        """Verify against every checkpoint handed out, in a thread and by a handle of its own.
+        """Begin to verify the audit against every checkpoint handed out, and return its mark.
 
-        What came of it is in the store, where every server of the ledger finds it. Whoever asks
-        again meanwhile is told of the one that is under way.
+        It runs in a thread and by a handle of its own. The result is stored, where every server of
+        the ledger finds it. If a verification is under way, its mark is returned.
         """
-        uid, store, ledger = self.audit.uid, self.checkpoints, self.audits.settings.ledger
-        if unfinished := store.marks(uid, "running", limit=1):
-            return unfinished[0]
+        unfinished = self.checkpoints.latest(self.audit.uid, "running")
+        if unfinished is not None:
+            return unfinished
         head = self.reader.checkpoint()
-        mark = store.add_mark(uid, "running", head.seq, head.hash, self.caller.name)
-        threading.Thread(target=_verify, args=(ledger, mark, store), daemon=True).start()
+        mark = self.checkpoints.add_mark(
+            self.audit.uid, "running", head.seq, head.hash, self.caller.name
+        )
+        ledger = self.audits.settings.ledger
+        arguments = (ledger, mark, self.checkpoints)
+        threading.Thread(target=_verify, args=arguments, daemon=True).start()
         return mark
 
 
-def _verify(ledger: str, mark: Mark, store: CheckpointLog) -> None:
+def _reply_for_writer(reply: Reply) -> Reply:
+    """Return what writers may see of a reply: what is wanted, and no more."""
+    return Reply(reply.person, reply.state, reply.want, repeated=reply.repeated)
+
+
+def _verify(ledger: str, mark: Mark, log: CheckpointLog) -> None:
+    """Verify an audit and store how it ended: ``verified``, ``broken`` or ``lost``."""
+    checkpoints = log.marks(mark.audit, "checkpoint", limit=MAX_CHECKPOINTS)
+    ends = [(checkpoint.seq, checkpoint.hash) for checkpoint in checkpoints]
     try:
-        checkpoints = [
-            (checkpoint.seq, checkpoint.hash)
-            for checkpoint in store.marks(mark.audit, "checkpoint", limit=1000)
-        ]
-        proof = LiveAudit.open(ledger, mark.audit).verify(checkpoints)
-        note = f"against {len(checkpoints)} checkpoints" if checkpoints else ""
-        ended = replace(mark, kind="verified", seq=proof.seq, hash=proof.hash, note=note)
+        proof = LiveAudit.open(ledger, mark.audit).verify(ends)
     except EquipoiseError as error:
-        is_database_error = isinstance(
-            error.__cause__, driver_errors()
-        )  # the database, not what is in it
-        ended = replace(mark, kind="lost" if is_database_error else "broken", note=str(error))
-    store.end_verification(ended)
+        is_database_error = isinstance(error.__cause__, driver_errors())  # nothing is proved then
+        kind = "lost" if is_database_error else "broken"
+        log.end_verification(replace(mark, kind=kind, note=str(error)))
+        return
+    note = f"against {len(ends)} checkpoints" if ends else ""
+    log.end_verification(replace(mark, kind="verified", seq=proof.seq, hash=proof.hash, note=note))
 
 
 def audit_context(
@@ -106,15 +114,16 @@ def audit_context(
     request: Request,
     audit: Annotated[str, Path(min_length=1, description="The audit's name or id.")],
 ) -> AuditContext:
-    """Let these roles in, and say the same to everybody else."""
-    caller, state, audit_name = (
-        require_role(roles, request),
-        request.app.state,
-        decode_path_part(audit),
-    )
+    """Return the context of a request, if its caller has one of the roles and the audit in scope.
+
+    A caller whose scope is one audit gets the same refusal whether another audit exists or not.
+    """
+    caller = require_role(roles, request)
+    audit_name = decode_path_part(audit)
+    state = request.app.state
     try:
         open_audit = state.audits.open(inputs.name("audit", audit_name))
-    except InvalidInput:  # whether others exist is not said
+    except InvalidInput:
         raise HttpProblem("unknown-audit" if caller.audit is None else "forbidden") from None
     if not caller.may_see(open_audit.name, open_audit.uid):
         raise HttpProblem("forbidden")

@@ -17,15 +17,15 @@ from equipoise.service.limits import UPLOAD_PATHS
 from equipoise.service.problems import HttpProblem
 
 UTF8_CHARSET = re.compile(r'charset=("?)utf-?8\1(?=[;\s]|$)')
-MAX_FIELDS = 1000  # as many as a list of people to confirm has
+MAX_FIELDS = 1000  # as many as the list of overrides to confirm has
 
 
 class Form(FormData):
-    """What was sent: words, and a table where one came along."""
+    """What a page sent: texts, and at most one table."""
 
     @property
     def table(self) -> UploadFile | None:
-        """The table, None where nobody chose one."""
+        """The uploaded table, None if no file was chosen."""
         upload = self.get("table")
         return upload if isinstance(upload, UploadFile) and upload.filename else None
 
@@ -34,7 +34,7 @@ class Form(FormData):
         return str(self.get(name, default)).strip()
 
     def number(self, name: str, default: float) -> float:
-        """Return a number."""
+        """Return a field as a number, ``default`` if it is empty."""
         text = self.text(name)
         try:
             return float(text) if text else default
@@ -43,23 +43,20 @@ class Form(FormData):
 
 
 def render_page(
-    caller: Caller | None, template: str, *, status: int = 200, **variables: Any
+    caller: Caller | None, template_name: str, *, status: int = 200, **variables: Any
 ) -> HTMLResponse:
     """Return a page as its caller sees it."""
-    html = (
-        template_environment("equipoise.service")
-        .get_template(template)
-        .render(me=caller, **variables)
-    )
-    return HTMLResponse(html, status)
+    template = template_environment("equipoise.service").get_template(template_name)
+    return HTMLResponse(template.render(me=caller, **variables), status)
 
 
 async def read_form(request: Request) -> Form:
-    """Return what was sent: words in UTF-8, and one table where the path takes one."""
-    if "charset" in UTF8_CHARSET.sub("", request.headers.get("content-type", "").lower()):
+    """Return what was sent: texts in UTF-8, and a table if the path takes one."""
+    content_type = request.headers.get("content-type", "").lower()
+    if "charset" in UTF8_CHARSET.sub("", content_type):  # another one is named
         raise HttpProblem("malformed-request", "a form must be in UTF-8")
-    files = 1 if UPLOAD_PATHS.fullmatch(request.scope["path"]) else 0
-    form = Form(await request.form(max_files=files, max_fields=MAX_FIELDS))
+    max_files = 1 if UPLOAD_PATHS.fullmatch(request.scope["path"]) else 0
+    form = Form(await request.form(max_files=max_files, max_fields=MAX_FIELDS))
     for name, value in form.multi_items():
         if name != "table" and not isinstance(value, str):
             raise HttpProblem("invalid-input", f"{name[:40]!r} must be words, not a file")
@@ -67,9 +64,10 @@ async def read_form(request: Request) -> Form:
 
 
 async def read_own_form(request: Request) -> Form:
-    """Return a form that one of our own pages sent in this session."""
-    caller, form = request.state.caller, await read_form(request)
-    sent_key, session_key = form.text("form_key").encode(), caller.form_key.encode()
+    """Return a form that one of our own pages sent in this session, or refuse it."""
+    form = await read_form(request)
+    sent_key = form.text("form_key").encode()
+    session_key = request.state.caller.form_key.encode()
     if not session_key or not hmac.compare_digest(sent_key, session_key):
         raise HttpProblem("cross-site")
     return form

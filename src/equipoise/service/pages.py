@@ -305,7 +305,7 @@ def _audit_page(
     """Return people and money as of now, and the evidence as far as it is reported."""
     store, audit = context.checkpoints, context.audit
     audit_variables = {
-        "seen": audit.reports.current(wait_seconds),
+        "snapshot": audit.reports.current(wait_seconds),
         "checkpoint": store.latest(audit.uid, "checkpoint"),
         "proof": store.latest(audit.uid, *VERIFICATIONS),
     }

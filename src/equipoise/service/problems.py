@@ -13,12 +13,10 @@ from equipoise.errors import Conflict, LedgerError, ProtocolError, UnknownName, 
 from equipoise.ledger import commands
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"
+MAX_ERRORS_SHOWN = 10  # of one request's body
+MAX_DETAIL_CHARACTERS = 2000
 RETRY_SOON = {"Retry-After": "2"}  # seconds
-HEADERS_BY_STATUS = {
-    401: {"WWW-Authenticate": "Bearer"},
-    429: RETRY_SOON,
-    503: RETRY_SOON,
-}  # by status
+HEADERS_BY_STATUS = {401: {"WWW-Authenticate": "Bearer"}, 429: RETRY_SOON, 503: RETRY_SOON}
 
 PROBLEM_TYPES: Mapping[str, tuple[int, str]] = {
     "malformed-request": (400, "The request cannot be read"),
@@ -57,59 +55,81 @@ class HttpProblem(HTTPException):
         self.kind = kind
 
     def __str__(self) -> str:
-        """Say it in words, for people."""
+        """Return the detail, or the title where there is none, for people."""
         return self.detail or self.title
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the members of RFC 9457."""
-        members = {"title": self.title, "status": self.status_code, "detail": self.detail}
-        present_members = {name: value for name, value in members.items() if value}
-        return {"type": f"urn:equipoise:{self.kind}", **present_members}
+        """Return the members of RFC 9457; an empty detail is left out."""
+        members = {
+            "type": f"urn:equipoise:{self.kind}",
+            "title": self.title,
+            "status": self.status_code,
+        }
+        return {**members, "detail": self.detail} if self.detail else members
 
 
 def as_problem(
     error: Exception, command: object = None, *, may_see_details: bool = True
 ) -> HttpProblem:
-    """Say what an error, of a command where one led to it, is over HTTP.
+    """Return an error as a problem over HTTP.
 
-    With ``may_see_details`` false (writers) a conflict or a state is named, never described: its
-    words would show what others told.
+    Parameters
+    ----------
+    error
+        What was raised.
+    command
+        The command that led to it, if one did: it tells two conflicts apart.
+    may_see_details
+        False for writers: a conflict or a state is then named and not described, because its words
+        would show what others told.
     """
     if isinstance(error, HttpProblem):
         return error
     if isinstance(error, RequestValidationError):
         return _validation_problem(error.errors())
     if isinstance(error, HTTPException):
-        kinds_by_status = {404: "not-found", 405: "method-not-allowed"}
-        kind = kinds_by_status.get(error.status_code, "malformed-request")
-        detail_text = (
-            error.detail if error.status_code == 400 else ""
-        )  # of a form, what is wrong with it
-        return HttpProblem(kind, detail_text, headers=error.headers)
-    kind, detail = "invalid-input", str(error)
-    if isinstance(error, LedgerError):
-        kind = "storage-unavailable"
-    elif isinstance(error, Conflict):
-        kind = "person-conflict" if isinstance(command, commands.Ask) else "outcome-conflict"
-    elif isinstance(error, ProtocolError):
-        kind = "budget-committed" if isinstance(command, commands.SetBudget) else "wrong-state"
-    elif isinstance(error, UnknownPerson):
-        kind, detail = "unknown-person", ""
-    elif isinstance(error, UnknownName) and isinstance(command, commands.Approve | commands.Reject):
-        kind = "unknown-proposal"
+        return _framework_problem(error)
+    kind = _problem_type(error, command)
     is_secret = isinstance(error, LedgerError | ProtocolError) and not may_see_details
-    return HttpProblem(kind, "" if is_secret else detail)
+    if is_secret or kind == "unknown-person":  # the title of the latter says all
+        return HttpProblem(kind)
+    return HttpProblem(kind, str(error))
+
+
+def _problem_type(error: Exception, command: object) -> str:
+    """Return the type, a key of ``PROBLEM_TYPES``, of one of this package's errors."""
+    if isinstance(error, LedgerError):
+        return "storage-unavailable"
+    if isinstance(error, Conflict):
+        return "person-conflict" if isinstance(command, commands.Ask) else "outcome-conflict"
+    if isinstance(error, ProtocolError):
+        return "budget-committed" if isinstance(command, commands.SetBudget) else "wrong-state"
+    if isinstance(error, UnknownPerson):
+        return "unknown-person"
+    if isinstance(error, UnknownName) and isinstance(command, commands.Approve | commands.Reject):
+        return "unknown-proposal"
+    return "invalid-input"
+
+
+def _framework_problem(error: HTTPException) -> HttpProblem:
+    """Return a refusal of the web framework itself as a problem."""
+    types_by_status = {404: "not-found", 405: "method-not-allowed"}
+    kind = types_by_status.get(error.status_code, "malformed-request")
+    # At status 400 the detail says what is wrong with a form.
+    detail = error.detail if error.status_code == 400 else ""
+    return HttpProblem(kind, detail, headers=error.headers)
 
 
 def _validation_problem(errors: Sequence[Any]) -> HttpProblem:
-    """Say what is wrong with a request's body, path or query."""
+    """Return what is wrong with a request's body, path or query as a problem."""
     if any(error["type"] == "json_invalid" for error in errors):
         return HttpProblem("malformed-request", "the body is not JSON")
     lines = []
-    for error in errors[:10]:
+    for error in errors[:MAX_ERRORS_SHOWN]:
         field_path = ".".join(str(part) for part in error["loc"][1:]) or "body"
         lines.append(f"{field_path}: {error['msg'].removeprefix('Value error, ')}")
-    return HttpProblem("invalid-input", "; ".join(lines).encode("utf-8", "replace").decode()[:2000])
+    detail = "; ".join(lines).encode("utf-8", "replace").decode()  # without lone surrogates
+    return HttpProblem("invalid-input", detail[:MAX_DETAIL_CHARACTERS])
 
 
 def to_response(problem: HttpProblem) -> JSONResponse:

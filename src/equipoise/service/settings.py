@@ -1,7 +1,7 @@
-"""Where the service keeps things, and how much it takes from strangers: read from the environment.
+"""Settings of the service, read from the environment.
 
 Every field can be set by a variable: ``EQUIPOISE_LEDGER``, ``EQUIPOISE_BODY_LIMIT`` and so on.
-What a caller passes goes before what the environment says.
+An argument takes precedence over the environment.
 """
 
 from __future__ import annotations
@@ -21,14 +21,22 @@ Network = IPv4Network | IPv6Network
 
 
 def _split_list(value: Any) -> Any:
-    return value.replace(" ", "").strip(",").split(",") if isinstance(value, str) else value
+    """Return the parts of a text such as ``10.0.0.5/32, 10.0.0.6/32``; other values as they are."""
+    if not isinstance(value, str):
+        return value
+    return value.replace(" ", "").strip(",").split(",")
 
 
 def _split_pairs(value: Any) -> Any:
+    """Return a text such as ``team=auditor, board=regulator`` as a dictionary; else the value."""
     if not isinstance(value, str):
         return value
-    pairs = [pair.partition("=") for pair in value.split(",") if pair.strip()]
-    return {group.strip(): role.strip() for group, _, role in pairs}
+    pairs = {}
+    for part in value.split(","):
+        if part.strip():
+            group, _, role = part.partition("=")
+            pairs[group.strip()] = role.strip()
+    return pairs
 
 
 class ServiceSettings(BaseSettings):
@@ -39,8 +47,8 @@ class ServiceSettings(BaseSettings):
     ledger, tokens
         Databases: a file (SQLite) or ``postgresql://…``; the tokens' beside the ledger's if empty.
     secret_key
-        Signs the cookies of browsers. Drawn at every start if it is not given, which logs everybody
-        out; several servers of one ledger need the same one.
+        Signs the cookies of browsers. It is drawn at every start if it is not given, which ends all
+        sessions. Several servers of one ledger need the same key.
     https
         The browser reaches the server by https, so cookies may insist on it.
     demo
@@ -57,10 +65,10 @@ class ServiceSettings(BaseSettings):
         Addresses and networks, separated by commas, that may say for whom they forward a request.
     proxy_peers, proxy_secret, proxy_roles
         Sign-on by a trusted proxy: networks that it connects from, as in ``10.0.0.5/32``, separated
-        by commas; what it sends in ``X-Equipoise-Proxy-Secret``; and which group makes somebody
-        what, as in ``audit-team=auditor, supervisors=regulator``.
+        by commas; what it sends in ``X-Equipoise-Proxy-Secret``; and which group has which role,
+        as in ``audit-team=auditor, supervisors=regulator``.
     proxy_actor, proxy_groups
-        The headers in which the proxy names somebody and their groups.
+        The headers in which the proxy names a person and the person's groups.
     """
 
     model_config = SettingsConfigDict(env_prefix="EQUIPOISE_", frozen=True, extra="forbid")
@@ -87,7 +95,7 @@ class ServiceSettings(BaseSettings):
 
     @model_validator(mode="after")
     def _require_consistent(self) -> ServiceSettings:
-        """Refuse a ledger in memory, and half a sign-on: peers, a secret and roles together."""
+        """Refuse a ledger in memory, and a sign-on by proxy of which a part is missing."""
         if kind_and_path(self.ledger) == ("sqlite", None):
             rule = "a service needs a ledger that several connections share: a file"
             raise ValueError(f"EQUIPOISE_LEDGER: {rule}")
@@ -100,11 +108,13 @@ class ServiceSettings(BaseSettings):
 
     @property
     def token_store(self) -> str:
-        """Where tokens are kept: if nobody says, in a file of their own or the same PostgreSQL."""
-        default_place = (
-            self.ledger if self.ledger.startswith("postgres") else f"{self.ledger}.tokens"
-        )
-        return self.tokens or default_place
+        """Where tokens are kept: ``tokens``, or beside the ledger if that is empty.
+
+        Beside a file this is another file; in PostgreSQL it is the ledger's own database.
+        """
+        if self.tokens:
+            return self.tokens
+        return self.ledger if self.ledger.startswith("postgres") else f"{self.ledger}.tokens"
 
 
 def load_settings(**overrides: Any) -> ServiceSettings:
@@ -119,8 +129,8 @@ def load_settings(**overrides: Any) -> ServiceSettings:
         return ServiceSettings(**overrides)
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
-        variable = (
-            f"EQUIPOISE_{'_'.join(map(str, problem['loc'])).upper()}" if problem["loc"] else ""
-        )
         rule = problem["msg"].removeprefix("Value error, ")
-        raise InvalidInput(f"{variable + ': ' if variable else ''}{rule}") from None
+        if not problem["loc"]:  # a rule about several settings
+            raise InvalidInput(rule) from None
+        field_path = "_".join(str(part) for part in problem["loc"])
+        raise InvalidInput(f"EQUIPOISE_{field_path.upper()}: {rule}") from None

@@ -1,9 +1,8 @@
 """Uploaded tables, each read in a process of its own.
 
-An uploaded file of a few kilobytes can hold billions of rows, so whoever reads it must be able to
-fail alone: a table is read in a process of its own whose memory and time are limited, never in the
-one that answers requests. One table at a time is read, and a person waits for their own to be
-finished.
+An uploaded file of a few kilobytes can hold billions of rows. So a table is read in a separate
+process whose memory and time are limited, never in the one that answers requests. One table is read
+at a time, and a caller must wait until the own earlier table is finished.
 """
 
 from __future__ import annotations
@@ -29,6 +28,7 @@ from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
 
 TABLE_SUFFIXES = (".csv", ".parquet", ".xlsx")
+COPY_BYTES = 1 << 20  # that are copied at a time
 READER_COMMAND = (sys.executable, "-P", str(Path(__file__).with_name("table_reader.py")))
 
 
@@ -42,7 +42,7 @@ class Uploads:
 
     @contextlib.asynccontextmanager
     async def receive_form(self, request: Request) -> AsyncIterator[Form]:
-        """Yield a form with its table, unless the caller's earlier one is still sent or read."""
+        """Yield a form with its table; refuse it while the caller's earlier one is being read."""
         caller = request.state.caller.name
         if caller in self._busy_callers:
             raise HttpProblem("busy", "your earlier table is still being read")
@@ -54,25 +54,36 @@ class Uploads:
             await request.close()
 
     async def read(self, table: UploadFile | None, **job: Any) -> Any:
-        """Return what the program that reads tables finds; see ``table_reader.py``."""
+        """Return what the program that reads tables finds; see ``table_reader.py``.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no table, or its name has another suffix than those that are read.
+        UnreadTable
+            If the table cannot be read, with a proposal of how it could be.
+        """
         if table is None or table.filename is None:
             raise InvalidInput("choose a table first")
-        suffix, known_suffixes = Path(table.filename).suffix.lower(), ", ".join(TABLE_SUFFIXES)
+        suffix = Path(table.filename).suffix.lower()
         if suffix not in TABLE_SUFFIXES:
+            known_suffixes = ", ".join(TABLE_SUFFIXES)
             raise InvalidInput(f"a table must be one of {known_suffixes}; got {suffix or 'none'}")
         async with self._reading_turn:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / f"table{suffix}"
                 with path.open("wb") as file:
-                    await asyncio.to_thread(shutil.copyfileobj, table.file, file, 1 << 20)
+                    await asyncio.to_thread(shutil.copyfileobj, table.file, file, COPY_BYTES)
                 answer = await self._run_reader({**job, "path": str(path), "folder": folder})
-        if "error" in answer:  # in the reader's words, not with the server's folders
+        if "error" in answer:  # with the uploaded file's name in place of the server's folder
             message = answer["error"].replace(str(path), table.filename)
             raise UnreadTable(message, message.splitlines(), answer.get("proposal"))
         return answer["found"]
 
     async def _run_reader(self, job: Mapping[str, Any]) -> Any:
-        memory, seconds = self._settings.read_memory, self._settings.read_seconds
+        """Return the answer of the reader's process, or an error if it hits its limits."""
+        memory = self._settings.read_memory
+        seconds = self._settings.read_seconds
         job_text = json.dumps({**job, "memory": memory, "seconds": seconds}).encode()
         try:
             process = await asyncio.to_thread(
@@ -80,9 +91,9 @@ class Uploads:
                 READER_COMMAND,
                 input=job_text,
                 capture_output=True,
-                timeout=2 * seconds,
+                timeout=2 * seconds,  # the limit of processor time ends it before
             )
             return json.loads(process.stdout)
-        except (subprocess.TimeoutExpired, ValueError):
+        except (subprocess.TimeoutExpired, ValueError):  # no answer, or none that is JSON
             limit_text = f"reading this table takes more than {memory >> 20:,} MB or {seconds} s"
             return {"error": f"{limit_text}; send fewer rows or columns, or count it by Python"}

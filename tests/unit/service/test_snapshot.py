@@ -30,7 +30,7 @@ def test_expected_in_all_is_at_least_what_is_spent_and_says_what_it_is() -> None
         assert min(forecast.range_in_all(paid)) >= paid > low
         seen = Snapshot.take(live, now, report)
         facts = {"name": "x", "checkpoint": None, "proof": None, "settings": live.settings}
-        words = render_page(READER, "live.html", seen=seen, **facts).body.decode()
+        words = render_page(READER, "live.html", snapshot=seen, **facts).body.decode()
         assert f"<b>{status.money(expected)}</b><span>expected in all" in words
         assert "given what was learnt" in words
         assert to_html(replace(report, status=now)).count("Expected in all") == 1
