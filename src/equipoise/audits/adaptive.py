@@ -173,7 +173,7 @@ class AdaptiveAudit(Audit):
         self._apply(Step("corrected", ticket, self._parse_bit("outcome", outcome)))
 
     def replay(self, log: Sequence[Step], stops: Collection[int] = ()) -> Iterator[int]:
-        """Take in a log; yield how many steps are taken in, after each number of ``stops``.
+        """Apply a log; yield the number of steps applied, after each number of ``stops``.
 
         :class:`~equipoise.audits.replay.Replayer` looks at the evidence as seldom as it can.
         """
@@ -186,7 +186,7 @@ class AdaptiveAudit(Audit):
         *,
         dry_run: bool = False,
     ) -> dict[str, list[int]]:
-        """Take in a later file of the test programme whose labels the past data told of.
+        """Count a later file of the test programme whose labels are in the past data.
 
         Null cells, stakes and bets stay those of the past data at the beginning; the file brings
         labels only, as one block. It must list everybody whom the programme accepted since its
@@ -197,10 +197,10 @@ class AdaptiveAudit(Audit):
         random_accepts
             Good, bad and unknown outcomes per group; a group that is left out has none.
         corrected
-            Outcomes per group that were corrected since the last file: good or bad ones may be
-            fewer by so many, people never.
+            How many outcomes per group were corrected since the last file. Good or bad outcomes
+            may be fewer by that number; the number of people never shrinks.
         dry_run
-            Only return what would be taken in: the counts of all groups.
+            Only return what would be counted: the counts of all groups.
 
         Raises
         ------

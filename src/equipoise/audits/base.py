@@ -70,7 +70,10 @@ def apply_corrections(log: Sequence[Step]) -> list[Step]:
 
 
 class Audit(ABC):
-    """Base of all audits: keeps order and money; a subclass decides what to ask and when to stop.
+    """Base of all audits: it keeps the order of answers and the money.
+
+    A subclass decides what to ask (``_choose_want``), what follows from an answer (``_learn``) and
+    how the audit ends when nobody else comes (``_conclude``).
 
     Parameters
     ----------
@@ -80,8 +83,8 @@ class Audit(ABC):
         What is asked and what answers cost.
     budget
         The most that may be spent, or None. The worst case of a request is reserved when it is
-        made, so the cap is never overspent; only a correction can go beyond it, after the money
-        was used again (:attr:`overrun`).
+        made, so requests never exceed the budget. A correction can, if the money was used again
+        before it came (:attr:`overrun`).
 
     Examples
     --------
@@ -97,8 +100,8 @@ class Audit(ABC):
 
     name: ClassVar[str]
     wants_approved: ClassVar[bool] = True
-    """Whether approved people are wanted, and counted by outcome; a simulation may leave them out
-    if not, and past outcomes of theirs may be unknown."""
+    """Whether approved people are wanted, and counted by outcome. If not, a simulation may leave
+    them out, and their past outcomes may be unknown."""
     correctable: bool = False
     """Whether :meth:`correct` changes an answer in place; else a new audit restores the log."""
     assist: Assist | None = None
@@ -149,7 +152,7 @@ class Audit(ABC):
         draw: float | None = None,
         number: int | None = None,
     ) -> Ticket:
-        """Say what is wanted of the person who just arrived.
+        """Return what is wanted of the person who just arrived, and enter the request.
 
         Parameters
         ----------
@@ -159,13 +162,13 @@ class Audit(ABC):
         decision
             1 or "approved", 0 or "denied"; or as the table of past decisions writes it.
         score, version
-            What a model, of some version, says about this person's outcome: any number, in any
-            unit, the higher or the lower the better. Audits with ``assist`` use it.
+            What a model, of some version, predicts for this person: any number, in any unit,
+            the higher or the lower the better. Audits with ``assist`` use it.
         price
             What this person's label costs if it is 0, instead of the audit's costs.
         draw
-            A number of [0, 1) that nobody who gave score and price could foresee; the audit draws
-            one itself if it is left out.
+            A number in [0, 1) that the people who gave score and price could not foresee. The
+            audit draws one itself if it is left out.
         number
             The ticket's number, where a ledger counts people itself; the next one if left out.
         """
@@ -202,10 +205,12 @@ class Audit(ABC):
     def tell(
         self, ticket: Ticket, outcome: object = None, features: Features | None = None
     ) -> None:
-        """Bring what the ticket wanted: 1 or "good", 0 or "bad", or a word of the past's table.
+        """Enter what the ticket wanted: 1 or "good", 0 or "bad", or a word of the past's table.
 
         The number 1 is a good outcome even if the past's column wrote 1 for a bad one.
         Exp-Audit's tickets may want ``features`` in place of an outcome.
+
+        Raises ProtocolError if the ticket has an answer already or is not of this audit.
         """
         self._require_open(ticket)
         if ticket.want is Want.LABEL:
@@ -217,7 +222,7 @@ class Audit(ABC):
         self._apply(Step("told", ticket, outcome, features))
 
     def withdraw(self, ticket: Ticket, *, cost: float | None = None) -> None:
-        """Say that the answer will never come; it stays unknown and counts against the auditor.
+        """Enter that the answer will never come: it stays unknown, which never helps a verdict.
 
         ``cost`` is what the request cost all the same, at most what was held for it; the feature
         price if left out.
@@ -243,16 +248,16 @@ class Audit(ABC):
         *,
         dry_run: bool = False,
     ) -> dict[str, list[int]]:
-        """Take in a later file of the test programme whose labels the past data told of.
+        """Count a later file of the test programme whose labels are in the past data.
 
-        Return the counts of all groups; a ``dry_run`` takes in nothing.
+        Return the counts of all groups; a ``dry_run`` counts nothing.
         """
         raise ProtocolError(
             f"a {self.name} audit counts no labels of a test programme; the adaptive audit does"
         )
 
     def restore(self, log: Sequence[Step]) -> None:
-        """Take in the log of another audit of this kind, to be where that one is.
+        """Apply the log of another audit of this kind, to be where that one is.
 
         What was wanted stands, whatever this audit would want now. Where answers cannot be
         corrected in place they count from the beginning as they are known now.
@@ -261,26 +266,25 @@ class Audit(ABC):
             pass
 
     def replay(self, log: Sequence[Step], stops: Collection[int] = ()) -> Iterator[int]:
-        """Take in a log; yield how many steps are taken in, after each number of ``stops``."""
+        """Apply a log; yield the number of steps applied, after each number of ``stops``."""
         for n_applied, step in enumerate(log, start=1):
             if step.kind == "asked":
                 self._next_number = step.ticket.number
-                self._choose_affordable_want(
-                    step.ticket.group, step.ticket.decision
-                )  # it may end the audit
+                # What is wanted stands in the log. Choosing it again may end the audit, as it did.
+                self._choose_affordable_want(step.ticket.group, step.ticket.decision)
             self._apply(step)
             if n_applied in stops:
                 yield n_applied
 
     def conclude(self, why: str = "nobody else is to come") -> Finding:
-        """Say that nobody else will come; return the finding that the evidence so far supports."""
+        """End the audit, since no more people will come; return what the evidence supports."""
         if self._finding is None:
             self._conclude_reason = why
             self._finding = self._conclude(why)
         return self.so_far(why)
 
     def so_far(self, why: str = "the audit goes on") -> Finding:
-        """Return what the evidence would support if nobody else came; the audit goes on."""
+        """Return what :meth:`conclude` would return now; the audit goes on."""
         return self.finding or self._conclude(why)
 
     @property
@@ -359,7 +363,7 @@ class Audit(ABC):
         """Decide what to ask of the person who arrived."""
 
     def _learn(self, answer: Step) -> Finding | None:
-        """Take in the next answer in request order; return what it decides."""
+        """Learn from the next answer in request order; return the finding if it ends the audit."""
         raise NotImplementedError
 
     def _complete_score_record(self, group: str, record: ScoreRecord) -> ScoreRecord:
@@ -371,7 +375,10 @@ class Audit(ABC):
         """Return the finding when no further label will be requested."""
 
     def _smallest_hold_needed(self) -> float:
-        """Return what must be affordable for the audit to go on: the cheapest request there is."""
+        """Return what must be affordable for the audit to go on: here, its cheapest request.
+
+        An audit that may leave nobody out for the price needs its most expensive one.
+        """
         return min(self.costs.of(group).worst for group in self.cells)
 
     # -- bookkeeping ----------------------------------------------------------------------------
@@ -396,7 +403,8 @@ class Audit(ABC):
         hold = self._worst_cost(group, decision, want)
         if hold > 0.0 and hold > self.available:
             want = Want.NOTHING
-            # Where people have prices, going on when money comes back would prefer cheap people.
+            # Where people have prices, asking again when money comes back would prefer cheap
+            # people, and the sample would be biased.
             if self.assist is not None and self.assist.max_price is not None:
                 self.closed |= {group}
         if want is Want.NOTHING and self._finding is None:
@@ -450,13 +458,16 @@ class Audit(ABC):
         return self._account.worst_cost(group, decision, want, price)
 
     def _conclude_if_broke(self) -> None:
+        """End the audit if no money is left; pending answers may still bring some back."""
         if self._open_tickets or not self.is_broke:
             return
         why = "the budget is spent: what is left does not cover one more request at its worst"
         if self.cost == 0.0 and not self.closed:
-            least = min(self._worst_cost(group, 0, Want.LABEL) for group in self.cells)
-            budget = f"the budget of {self.budget:,.10g} does not cover one request"
-            why = f"{budget}, which may cost {least:,.10g}"
+            cheapest = min(self._worst_cost(group, 0, Want.LABEL) for group in self.cells)
+            why = (
+                f"the budget of {self.budget:,.10g} does not cover one request, which may cost "
+                f"{cheapest:,.10g}"
+            )
         self._finding = self._conclude(why)
 
     def _require_open(self, ticket: Ticket) -> None:
@@ -481,7 +492,7 @@ def _require_covered(cost: float, ticket: Ticket) -> None:
 
 
 def require_bit(name: str, value: object) -> int:
-    """Return 0 or 1, or raise what names the argument."""
+    """Return 0 or 1; raise InvalidInput, which names the argument, for anything else."""
     if not isinstance(value, int | np.integer | np.bool_) or value not in (0, 1):
         raise InvalidInput(f"{name!r} must be 0 or 1; got {value!r}")
     return int(value)

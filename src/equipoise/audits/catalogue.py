@@ -24,7 +24,7 @@ AUDITS = {
 
 
 def audit_class(audit: str | type[Audit]) -> type[Audit]:
-    """Return the audit of a name; a class of your own is one as it is.
+    """Return the class of an audit by its name; a class is returned as it is.
 
     Examples
     --------
@@ -43,8 +43,8 @@ def audit_class(audit: str | type[Audit]) -> type[Audit]:
     if audit not in AUDITS:
         raise UnknownName("audit", audit, AUDITS)
     module, _, name = AUDITS[audit].partition(":")
-    found: type[Audit] = getattr(import_module(module), name)
-    return found
+    named_class: type[Audit] = getattr(import_module(module), name)
+    return named_class
 
 
 def options_of(audit: type[Audit]) -> tuple[str, ...]:
@@ -55,8 +55,8 @@ def options_of(audit: type[Audit]) -> tuple[str, ...]:
     >>> options_of(audit_class("rs"))
     ('tau', 'reuse_labels', 'budget')
     """
-    taken = signature(audit).parameters.values()
-    return tuple(p.name for p in taken if p.kind is Parameter.KEYWORD_ONLY)
+    parameters = signature(audit).parameters.values()
+    return tuple(p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY)
 
 
 def check_options(
@@ -73,11 +73,14 @@ def check_options(
     equipoise.errors.UnknownName: unknown option of the audit 'adaptive': 'tau'. Known: budget,
     assist. These audits have it: baseline, exp, rs
     """
-    known = [name for name in options_of(audit) if name not in without]
+    allowed = [name for name in options_of(audit) if name not in without]
     for name in options:
-        if name not in known:
-            having = [kind for kind in AUDITS if name in options_of(audit_class(kind))]
-            remedy = f"These audits have it: {', '.join(having)}" if having else ""
-            if name in without:
-                remedy = f"{name!r} is given by itself here, not as an option"
-            raise UnknownName(f"option of the audit {audit.name!r}:", name, known, remedy=remedy)
+        if name in allowed:
+            continue
+        remedy = ""
+        audits_with_option = [kind for kind in AUDITS if name in options_of(audit_class(kind))]
+        if name in without:
+            remedy = f"{name!r} is given by itself here, not as an option"
+        elif audits_with_option:
+            remedy = f"These audits have it: {', '.join(audits_with_option)}"
+        raise UnknownName(f"option of the audit {audit.name!r}:", name, allowed, remedy=remedy)

@@ -53,14 +53,20 @@ FALLBACKS = ("rs", "adaptive")
 
 
 class ExpAudit(Audit):
-    """Label few people, see the features of many: these give the weights of the outcomes.
+    """Label few people, read the features of many: these give the weights of the outcomes.
 
-    Coarse weights from labels (within 10%), then the features of many people, weighed with the
-    laws that a model of past approved people's features gives. UNFAIR if the largest estimated
+    A model of past approved people's features says how the features of each outcome are
+    distributed in each group: the laws. Labels give coarse weights of the outcomes (within 10%).
+    With the laws, the features of many people give exact ones. UNFAIR if the largest estimated
     difference is above ``gamma + epsilon/2``, else FAIR.
 
     A verdict by features holds *if the model holds*, so it is never guaranteed: self-checks can
-    contradict a model and prove none. One by labels is guaranteed. The finding has both costs.
+    contradict a model but cannot prove one. A verdict by labels is guaranteed. The finding has the
+    cost of both.
+
+    Algorithm 2 line by line: ``constants`` (line 1), ``model`` (4), ``_learn_label`` and
+    ``_finding_before_start`` (5), ``_coarse_weights`` (6), ``_choose_branch`` (7),
+    ``_learn_features`` and ``_weigh`` (8), :mod:`equipoise.audits.exp_finding` (9, 10).
 
     Parameters
     ----------

@@ -279,17 +279,28 @@ def calibrate_score(people_scores: Array, labels: LabelledScores) -> Strata | No
     if unit is None:
         return one_stratum
     label_x = unit.standardize(labels.scores[has_score])
-    outcomes = labels.outcomes[has_score]
+    people_x = unit.standardize(np.sort(scored_people))
+    trust = n_rarer / (COMMON_RATE_LABELS + n_rarer)
+    strata = _fit_strata(people_x, label_x, labels.outcomes[has_score], trust)
+    if strata is None:
+        return one_stratum
+    return Strata(strata.cuts * unit.scale + unit.centre, strata.rates)
+
+
+def _fit_strata(people_x: Array, label_x: Array, outcomes: Array, trust: float) -> Strata | None:
+    """Return strata by scores in their unit; None if the score tells nothing.
+
+    ``people_x`` are sorted. ``trust``, in (0, 1), is the weight of a stratum's own rate, the rest
+    that of the common rate.
+    """
     level, slope = _fit_logistic(label_x, outcomes)
     if slope == 0.0:
-        return one_stratum
-    people_x = unit.standardize(np.sort(scored_people))
+        return None
     curve = 1.0 / (1.0 + np.exp(-(level + slope * people_x)))
     cuts = _cut_evenly(people_x, curve)
-    rates, common_rate = _rates_of_strata(cuts, people_x, curve, label_x, outcomes)
-    trust = n_rarer / (COMMON_RATE_LABELS + n_rarer)
-    rates = np.clip(trust * rates + (1.0 - trust) * common_rate, *RATE_RANGE)
-    return Strata(cuts * unit.scale + unit.centre, np.append(rates, common_rate))
+    own_rates, common_rate = _rates_of_strata(cuts, people_x, curve, label_x, outcomes)
+    rates = np.clip(trust * own_rates + (1.0 - trust) * common_rate, *RATE_RANGE)
+    return Strata(cuts, np.append(rates, common_rate))
 
 
 def _cut_evenly(people_x: Array, curve: Array) -> Array:
