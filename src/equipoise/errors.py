@@ -18,7 +18,10 @@ from contextlib import suppress
 from difflib import get_close_matches
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from equipoise.messages.refusals import Refusal
 
 _MOST_NAMES = 20  # that an error lists
 _LONGEST_REPR = 60  # of a value that an error shows
@@ -32,6 +35,9 @@ class EquipoiseError(Exception):
     >>> issubclass(InvalidInput, EquipoiseError), issubclass(InvalidInput, ValueError)
     (True, True)
     """
+
+    refusal: Refusal | None = None
+    """Where an audit refused a command: why, as data."""
 
 
 class InvalidInput(EquipoiseError, ValueError):

@@ -63,13 +63,6 @@ def test_a_version_of_another_type_is_refused(ledger: str, version: Any) -> None
         LiveAudit.open(ledger, "loans")
 
 
-def test_a_ledger_from_before_the_first_release_is_refused(ledger: str) -> None:
-    Path(ledger).touch()
-    execute(ledger, "CREATE TABLE alembic_version (version_num TEXT)")
-    with pytest.raises(LedgerError, match="before the first release"):
-        create(ledger)
-
-
 def test_a_place_without_a_ledger_is_said_to_be_one(either: str) -> None:
     with pytest.raises(LedgerError, match="no ledger"):
         LiveAudit.open(either, "loans")

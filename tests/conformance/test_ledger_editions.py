@@ -75,9 +75,11 @@ def test_another_edition_is_named_read_and_not_continued(
         lambda: again.so_far(),
     ):
         with pytest.raises(
-            ProtocolError, match=rf"edition {EDITION} .*has edition {NEXT}.*audit u"
-        ):
+            ProtocolError, match=rf"edition {EDITION} .*has edition {NEXT}.*upgrade\(why\)"
+        ) as refused:
             write()
+        assert refused.value.refusal is not None
+        assert refused.value.refusal.code == "other-edition"
     status = again.status()
     assert (status.spent, status.groups, status.events) == (
         *(before.spent, before.groups, before.events),

@@ -21,8 +21,21 @@ Audit = LiveAudit | RemoteAudit
 Begin = Callable[..., Audit]
 
 QUESTION, COSTS = Question(gamma=0.1, epsilon=0.2, delta=0.1), Costs(feature=5, label=100)
-ELSEWHERE = {"open", "begin", "acting_as", "close_ledger", "export", "lines", "trace", "replay",
-             "settle", "pending_by_day", "scrub", "good_shares"}  # fmt: skip
+ELSEWHERE = {
+    "open",
+    "begin",
+    "refuse_overwriting",
+    "acting_as",
+    "close_ledger",
+    "export",
+    "lines",
+    "trace",
+    "replay",
+    "settle",
+    "pending_by_day",
+    "scrub",
+    "good_shares",
+}
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from equipoise.errors import EquipoiseError
+from equipoise.messages.refusals import to_shell
 
 # In the order of the help; the module of each has an ``app``, which is a typer.Typer.
 COMMANDS = ("demo", "check", "plan", "simulate", "audit", "serve", "token")
@@ -40,7 +41,9 @@ class LazyGroup(TyperGroup):
         try:
             return super().invoke(ctx)
         except EquipoiseError as error:
-            said, kind = str(error), type(error).__name__
+            # An audit's refusal knows the command of the shell that helps.
+            said = str(error) if error.refusal is None else to_shell(error.refusal)
+            kind = type(error).__name__
         except UsageError as error:
             where = getattr(error, "ctx", None) or ctx
             message = error.format_message()  # type: ignore[attr-defined]

@@ -221,7 +221,7 @@ class LiveAudit(AuditCommands):
         still there and who must do what in ``why``. It takes as long as the ledger is large, and
         writers wait: do it once after many.
         """
-        erased = self._driver.read(lambda state: state.rules.erased)
+        erased = self._driver.read(lambda state: state.rules.people.erased)
         if still_there := self._store.scrub():
             return Reply("", state="UNLINKED", why=still_there)
         (reply,) = self._driver.run([Scrubbed(erased)], self.actor)
@@ -274,7 +274,9 @@ class LiveAudit(AuditCommands):
         larger numbers, so many.
         """
         states = (states,) if isinstance(states, str) else states
-        numbers = sorted(self._driver.read(lambda s: s.rules.contradicted)) if conflicted else None
+        numbers = (
+            sorted(self._driver.read(lambda s: s.rules.people.contradicted)) if conflicted else None
+        )
         return self._store.people(self.row.id, states, numbers, after, limit)
 
     def pending_by_day(self) -> list[tuple[str, str, int]]:
@@ -317,7 +319,7 @@ class LiveAudit(AuditCommands):
         if people is not None:
             self.refuse_overwriting(people)
             refuse_overwriting(people, [path], "the file of events")
-        head, arrived = self._driver.read(lambda s: (replace(s.rules.head), s.rules.arrived))
+        head, arrived = self._driver.read(lambda s: (replace(s.rules.head), s.rules.people.arrived))
         write_lines(path, self.lines(head.seq))
         if people is not None:
             keys = (
@@ -409,7 +411,7 @@ class Driver:
                 if writer.events:
                     people = list(writer.touched.values())
                     transaction.append(state.rules.head, writer.events, writer.keys, people)
-            state.rules.people = None
+            state.rules.people.records = None
             self._seen = (state.rules.head.seq, state.rules.head.hash)
         except BaseException as error:
             self._state = None  # it may have seen what was not stored

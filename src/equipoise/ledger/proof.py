@@ -16,8 +16,22 @@ from equipoise.errors import BadData, InvalidInput, LedgerError
 from equipoise.ledger import verify as verifier
 from equipoise.ledger.database import Connection
 from equipoise.ledger.state import AuditState
-from equipoise.ledger.store import PERSON, TABLES, VERSION, Store, read_audit
-from equipoise.ledger.verify import MISREAD, Broken, LedgerRules, PersonRecord, Proof, verify
+from equipoise.ledger.store import (
+    HEAD_COLUMNS,
+    SELECT_PERSON,
+    TABLES,
+    VERSION,
+    Store,
+    person_from,
+    read_audit,
+)
+from equipoise.ledger.verify import (
+    FORGED_DATA_ERRORS,
+    Broken,
+    LedgerRules,
+    Proof,
+    verify,
+)
 
 T = TypeVar("T")
 
@@ -48,12 +62,15 @@ def verify_ledger(store: Store, audit_id: int, checkpoints: Sequence[tuple[int, 
                 people=_compared_people(connection, audit_id, rules),
                 seed=row.seed,
             )
-        except (Broken, *MISREAD) as error:
+        except (Broken, *FORGED_DATA_ERRORS) as error:
             raise LedgerError(f"the ledger is broken: {error}") from error
-        for name, right in {**vars(rules.head), "uid": proof.audit, "name": proof.name}.items():
-            _same(f"the audit's {name}", getattr(row, name), right)
+        for name in HEAD_COLUMNS:
+            _require_same(f"the audit's {name}", getattr(row, name), getattr(rules.head, name))
+        _require_same("the audit's uid", row.uid, proof.audit)
+        _require_same("the audit's name", row.name, proof.name)
         query = "SELECT key, seq FROM command_keys WHERE audit_id = ?"
-        _same("keys of commands", dict(connection.run(query, (audit_id,)).fetchall()), rules.keys)
+        stored_keys = dict(connection.run(query, (audit_id,)).fetchall())
+        _require_same("keys of commands", stored_keys, rules.keys)
     return proof
 
 
@@ -93,7 +110,7 @@ def _repeated(lines: Iterable[bytes], state: AuditState, **known: Any) -> Proof:
             f"{state.settings.software}, or 'equipoise audit upgrade'",
         )
     finding = state.finding()
-    _same("the verdict", proof.verdict, None if finding is None else finding.verdict.value)
+    _require_same("the verdict", proof.verdict, None if finding is None else finding.verdict.value)
     state.check_books()
     since = (
         ""
@@ -109,7 +126,7 @@ def _repeated(lines: Iterable[bytes], state: AuditState, **known: Any) -> Proof:
 def _lines(connection: Connection, audit_id: int) -> Iterator[bytes]:
     query = "SELECT seq, body FROM events WHERE audit_id = ? ORDER BY seq"
     for number, (seq, body) in enumerate(connection.stream(query, (audit_id,)), start=1):
-        _same("an event's number", seq, number)
+        _require_same("an event's number", seq, number)
         yield f"{body}\n".encode("utf-8", "surrogateescape")
 
 
@@ -117,28 +134,28 @@ def _compared_people(
     connection: Connection, audit_id: int, rules: LedgerRules
 ) -> Iterator[Mapping[str, Any]]:
     """Compare every column with the events; yield the keys of those who have one."""
-    query = f"SELECT {PERSON} FROM people WHERE audit_id = ? ORDER BY number"
-    number, people = 0, rules.people or {}
+    query = f"{SELECT_PERSON} people WHERE audit_id = ? ORDER BY number"
+    number, people = 0, rules.people.records or {}
     for number, values in enumerate(connection.stream(query, (audit_id,)), start=1):
-        row = PersonRecord(*values)
-        _same(f"person {number}", replace(row, person=None, salt=None), people.get(number))
+        row = person_from(values)
+        _require_same(f"person {number}", replace(row, person=None, salt=None), people.get(number))
         if (row.person, row.salt) != (None, None):
             yield {"person": number, "pseudonym": row.person, "salt": row.salt}
-    _same("the number of people", number, len(people))
+    _require_same("the number of people", number, len(people))
 
 
 def _check_database(connection: Connection) -> None:
     found = connection.run("SELECT version FROM ledger_schema").fetchall()
-    _same("the schema", found, [(VERSION,)])
+    _require_same("the schema", found, [(VERSION,)])
     if connection.kind == "sqlite":
         found = connection.run("PRAGMA integrity_check").fetchall()
-        _same("SQLite's integrity check", found, [("ok",)])
+        _require_same("SQLite's integrity check", found, [("ok",)])
     for table in TABLES[1:]:
         lost = f"SELECT 1 FROM {table} WHERE audit_id NOT IN (SELECT id FROM audits) LIMIT 1"
-        _same(f"audits that only {table} know", connection.run(lost).fetchall(), [])
+        _require_same(f"audits that only {table} know", connection.run(lost).fetchall(), [])
 
 
-def _same(what: str, found: object, right: object) -> None:
+def _require_same(what: str, found: object, right: object) -> None:
     if found != right:
         raise LedgerError(f"{what} is stored as {found!r}; the events say {right!r}")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, replace
 from typing import Any
@@ -18,7 +17,8 @@ from equipoise.ledger.drift import DriftCounts, DriftTest, drift_tests
 from equipoise.ledger.inputs import LIMIT
 from equipoise.ledger.settings import Settings, build
 from equipoise.ledger.verify import (
-    MISREAD,
+    DRAW_RANGE,
+    FORGED_DATA_ERRORS,
     UNASKED,
     Data,
     Event,
@@ -27,6 +27,7 @@ from equipoise.ledger.verify import (
     PersonState,
     digest,
 )
+from equipoise.messages.refusals import Refusal, SuggestedCommand, to_python
 from equipoise.protocol import ScoreRecord, Ticket, Want
 
 COMPARED_FINDING_FIELDS = (
@@ -47,7 +48,7 @@ class EvidencePoint(JsonValue):
 
 
 class AuditState:
-    """The audit as of its latest event: the books, a log of requests and answers, drift as counts.
+    """The audit as of its latest event: the rules, a log of requests and answers, drift counts.
 
     What an event does to people, money and the audit is up to the rule book
     (:class:`~equipoise.ledger.verify.LedgerRules`); this class passes it on to the statistics. The
@@ -88,68 +89,77 @@ class AuditState:
         ValueError, LedgerError
             If the event cannot follow those before it, or the statistics say otherwise.
         """
-        kind, data, requests = event["type"], event["data"], self.rules.requests
-        if kind == "verdict" and self._repeats:
+        kind = event["type"]
+        data = event["data"]
+        request = self.rules.requests
+        if kind == "verdict" and self._decides_again:
             self._check_verdict(event["seq"], data["finding"])
         person = self.rules.apply(event, event_hash)
         if kind == "created":
             self.settings = Settings.from_data(data)
             self.drift = DriftCounts(self.settings.groups)
         elif kind == "asked" and person is not None:
-            self._asked(person, data, ticket, requests)
+            self._enter_arrival(person, data, ticket, request)
         elif kind in ("budget", "upgraded"):
             self.forget()
         elif kind == "random_accepts":
-            accepts = data["random_accepts"], data["corrected"]
-            self.random_accepts.append((len(self.steps), *accepts))
-            if self._audit is not None:
-                self._audit.set_random_accepts(*accepts)
+            self._enter_random_accepts(data["random_accepts"], data["corrected"])
         elif person is not None:
-            self._learn(kind, person, data)
+            self._enter_outcome(kind, person, data)
         return person
 
-    def _asked(
-        self, person: PersonRecord, data: Data, ticket: Ticket | None, requests: int
+    def _enter_arrival(
+        self, person: PersonRecord, data: Data, ticket: Ticket | None, request: int
     ) -> None:
-        """Enter the request in the log; where decisions are made anew, check it first."""
+        """Enter an arrival in the log; where decisions are made anew, check it first."""
         self.drift.arrive(person.group_name, person.number, person.place)
         if person.request is None:
             return
-        seen = data.get("observation")
+        observation = data.get("observation")
         recorded = Ticket(
-            *(person.request, person.group_name, person.decision),
-            *(Want(person.want), float(person.hold)),
-            None if seen is None else _from_score_event(seen),
+            person.request,
+            person.group_name,
+            person.decision,
+            Want(person.want),
+            float(person.hold),
+            None if observation is None else _from_score_event(observation),
         )
-        if ticket is None and self._repeats:
-            self._decide_again(recorded, data, requests)
-        # whoever ended the audit, or closed a group for good, has to be asked again in a replay
+        if ticket is None and self._decides_again:
+            self._decide_again(recorded, data, request)
+        # A replay has to ask again about whoever ended the audit or closed a group for good.
         if recorded.want is not Want.NOTHING or data.get("ended") or data.get("closed"):
             self._tickets[recorded.number] = recorded
-            self._enter(Step("asked", recorded), knows=ticket is not None or self._repeats)
+            knows_step = ticket is not None or self._decides_again
+            self._enter(Step("asked", recorded), knows_step=knows_step)
 
-    def _learn(self, kind: str, person: PersonRecord, data: Data) -> None:
+    def _enter_random_accepts(self, counts: Data, corrected: Data) -> None:
+        """Enter a later file of a test programme."""
+        self.random_accepts.append((len(self.steps), counts, corrected))
+        if self._audit is not None:
+            self._audit.set_random_accepts(counts, corrected)
+
+    def _enter_outcome(self, kind: str, person: PersonRecord, data: Data) -> None:
         """Enter what became of a person's outcome in the drift counts and in the log."""
         outcome = data.get("outcome")
         if outcome is not None and person.place is not None:
             if kind == "corrected":
                 self.drift.reveal(person.group_name, person.place, 1 - outcome, -1)
             self.drift.reveal(person.group_name, person.place, outcome)
-        given_up = kind in ("withdrawn", "written_off")
-        if not given_up and (outcome is None or data["was"] in UNASKED):
+        is_given_up = kind in ("withdrawn", "written_off")
+        if not is_given_up and (outcome is None or data["was"] in UNASKED):
             return
         assert person.request is not None
         ticket = self._tickets[person.request]
-        if given_up:
+        if is_given_up:
             self._enter(Step("withdrawn", ticket, cost=float(data.get("cost", 0))))
         else:
-            revised = kind == "corrected" or data["was"] == PersonState.WRITTEN_OFF
-            self._enter(Step("corrected" if revised else "told", ticket, outcome))
+            is_revised = kind == "corrected" or data["was"] == PersonState.WRITTEN_OFF
+            self._enter(Step("corrected" if is_revised else "told", ticket, outcome))
 
-    def _enter(self, step: Step, *, knows: bool = False) -> None:
-        """Enter a step in the log, and in the audit object unless it ``knows`` the step already."""
+    def _enter(self, step: Step, *, knows_step: bool = False) -> None:
+        """Enter a step in the log, and in the audit object unless it knows the step already."""
         self.steps.append(step)
-        if self._audit is None or knows:
+        if self._audit is None or knows_step:
             return
         if step.kind == "corrected" and not self._audit.correctable:
             self.forget()
@@ -168,18 +178,23 @@ class AuditState:
         self.require_edition()
         if self._audit is None:
             try:
-                audit, start = build(self.settings, self.rules.head.cap), 0
-                for end, *accepts in self.random_accepts:
-                    audit.restore(self.steps[start:end])
-                    audit.set_random_accepts(*accepts)
-                    start = end
-                audit.restore(self.steps[start:])
-            except (ProtocolError, AssertionError, *MISREAD) as error:  # of a forged log
+                self._audit = self._rebuild()
+            except (ProtocolError, AssertionError, *FORGED_DATA_ERRORS) as error:
                 raise LedgerError(
                     f"the requests cannot be followed: {error!a}; run verify"
                 ) from error
-            self._audit = audit
         return self._audit
+
+    def _rebuild(self) -> Audit:
+        """Return a new audit object that has gone through the whole log."""
+        audit = build(self.settings, self.rules.head.cap)
+        start = 0
+        for end, counts, corrected in self.random_accepts:
+            audit.restore(self.steps[start:end])
+            audit.set_random_accepts(counts, corrected)
+            start = end
+        audit.restore(self.steps[start:])
+        return audit
 
     def forget(self) -> None:
         """Let the audit object go; it is rebuilt when it is needed, with the cap as it is then."""
@@ -191,40 +206,66 @@ class AuditState:
         Labels of a test programme count from the beginning, as in its last file.
         """
         self.require_edition()
-        steps, audit = self.steps, build(self.settings, self.rules.head.cap)
-        for _, accepts, corrected in self.random_accepts:
-            audit.set_random_accepts(accepts, corrected)
+        audit = build(self.settings, self.rules.head.cap)
+        for _, counts, corrected in self.random_accepts:
+            audit.set_random_accepts(counts, corrected)
+        steps = self.steps
         if self.settings.assist is None:  # where scores decided, corrections come in order
             steps = apply_corrections(steps)
-        answers = [at for at, step in enumerate(steps, start=1) if step.kind != "asked"]
-        every = max(1, len(answers) // max(1, points))
-        drawn = {at: n for n, at in enumerate(answers, 1) if n % every == 0 or n == len(answers)}
-        return (_point(audit, 0), *(_point(audit, drawn[at]) for at in audit.replay(steps, drawn)))
+        answer_places = [at for at, step in enumerate(steps, start=1) if step.kind != "asked"]
+        n_answers = len(answer_places)
+        stride = max(1, n_answers // max(1, points))
+        # place in the log -> how many answers there are until there
+        answers_at = {
+            place: number
+            for number, place in enumerate(answer_places, start=1)
+            if number % stride == 0 or number == n_answers
+        }
+        start = _evidence_point(audit, 0)
+        later = [_evidence_point(audit, answers_at[at]) for at in audit.replay(steps, answers_at)]
+        return (start, *later)
 
     # -- decisions made anew ----------------------------------------------------------------------
 
     @property
-    def _repeats(self) -> bool:
+    def _decides_again(self) -> bool:
+        """Whether decisions are made anew, which only their own edition can do."""
         return self._strict and not self.has_other_edition
 
-    def _decide_again(self, recorded: Ticket, data: Data, requests: int) -> None:
-        audit, record = self.audit, recorded.score_record
-        finding, closed, assist = audit.finding, audit.closed, self.settings.assist
+    def _decide_again(self, recorded: Ticket, data: Data, request: int) -> None:
+        """Ask the audit again and refuse an event that records another decision."""
+        audit = self.audit
+        finding_before = audit.finding
+        closed_before = audit.closed
         ticket = audit.ask(
-            *(recorded.group, recorded.decision),
-            score=None if record is None else record.score,
-            price=None if record is None or not (assist and assist.max_price) else record.price,
-            version="" if record is None else record.version,
-            draw=None if record is None else record.draw,
-            number=requests,
+            recorded.group,
+            recorded.decision,
+            number=request,
+            **self._score_arguments(recorded.score_record),
         )
-        made = {"ended": audit.finding is not finding, "closed": audit.closed != closed}
-        known = {name: data.get(name, False) for name in made}
-        if made != known or not _same_decision(ticket, recorded):
+        repeated = {
+            "ended": audit.finding is not finding_before,
+            "closed": audit.closed != closed_before,
+        }
+        stored = {name: data.get(name, False) for name in repeated}
+        if repeated != stored or not _same_decision(ticket, recorded):
             raise LedgerError(
-                f"event {self.rules.head.seq} says that {recorded!r} was wanted, {known}; the "
-                f"audit says {ticket!r}, {made}"
+                f"event {self.rules.head.seq} says that {recorded!r} was wanted, {stored}; the "
+                f"audit says {ticket!r}, {repeated}"
             )
+
+    def _score_arguments(self, record: ScoreRecord | None) -> dict[str, Any]:
+        """Return the arguments of ``ask`` that a recorded score stands for."""
+        if record is None:
+            return {}
+        assist = self.settings.assist
+        has_own_price = assist is not None and bool(assist.max_price)
+        return {
+            "score": record.score,
+            "price": record.price if has_own_price else None,
+            "version": record.version,
+            "draw": record.draw,
+        }
 
     def _check_verdict(self, seq: int, recorded: Mapping[str, Any] | None) -> None:
         """Raise unless a recorded finding is the one that follows from the events before it."""
@@ -255,14 +296,27 @@ class AuditState:
     def require_edition(self) -> None:
         """Refuse to go on under statistics that are not this program's."""
         if self.has_other_edition:
-            name = self.settings.name
-            raise ProtocolError(
-                f"audit {name!r} is weighed by edition {self.rules.edition} of the statistics "
-                f"(equipoise {self.settings.software}), this program has edition "
-                f"{evidence.EDITION}: it can be read, and its chain, books and money verified, but "
-                "not continued. Use that version, or let an approver weigh what is recorded by the "
-                f"present edition: equipoise audit upgrade {shlex.quote(name)} --why REASON"
+            raise self.refuse(
+                ProtocolError,
+                "other-edition",
+                SuggestedCommand("upgrade", needs_reason=True),
+                edition=self.rules.edition,
+                software=self.settings.software,
+                program_edition=evidence.EDITION,
             )
+
+    def refuse(
+        self,
+        error_class: type[EquipoiseError],
+        code: str,
+        fix: SuggestedCommand | None = None,
+        **facts: Any,
+    ) -> EquipoiseError:
+        """Return the error of a refusal, which carries it as data (``error.refusal``)."""
+        refusal = Refusal(code, facts, self.settings.name, fix)
+        error = error_class(to_python(refusal))
+        error.refusal = refusal
+        return error
 
     def finding(self) -> Finding | None:
         """Return what the evidence supports by now, None while the audit is in progress."""
@@ -278,12 +332,16 @@ class AuditState:
 
     def so_far(self, why: str = "the audit goes on") -> Finding:
         """Return what the evidence would support if nobody else came; the cost is the ledger's."""
-        head, said = self.rules.head, self.settings
-        found, cost = self.audit.so_far(why), float(head.spent + head.overrun)
-        return replace(found, cost=cost, currency=said.currency, decimals=said.decimals)
+        head = self.rules.head
+        return replace(
+            self.audit.so_far(why),
+            cost=float(head.spent + head.overrun),
+            currency=self.settings.currency,
+            decimals=self.settings.decimals,
+        )
 
     def drift_tests(self) -> tuple[DriftTest, ...]:
-        """Return whether the present is like the past."""
+        """Return whether the present is like the historical data."""
         return drift_tests(self.drift, self.settings.past, stream=self.settings.stream)
 
     def check_books(self) -> None:
@@ -291,10 +349,11 @@ class AuditState:
         if self.has_other_edition:
             return
         head = self.rules.head
-        mine = head.spent + head.overrun + head.reserved
-        theirs = self.audit.cost + self.audit.reserved
-        if mine != theirs and mine < LIMIT:  # corrections may go beyond, where floats are inexact
-            raise LedgerError(f"the ledger counts {mine} spent or held, the audit {theirs}")
+        in_ledger = head.spent + head.overrun + head.reserved
+        in_audit = self.audit.cost + self.audit.reserved
+        # Corrections may go beyond the limit, where floats are inexact.
+        if in_ledger != in_audit and in_ledger < LIMIT:
+            raise LedgerError(f"the ledger counts {in_ledger} spent or held, the audit {in_audit}")
 
 
 def replay(events: Iterable[str], state: AuditState) -> AuditState:
@@ -302,21 +361,25 @@ def replay(events: Iterable[str], state: AuditState) -> AuditState:
     for body in events:
         try:
             state.apply(json.loads(body), digest(body))
-        except MISREAD as error:
+        except FORGED_DATA_ERRORS as error:
             raise LedgerError(f"the events cannot be followed: {error!a}; run verify") from error
     return state
 
 
-def _same_decision(one: Ticket, other: Ticket) -> bool:
+def _same_decision(ticket: Ticket, recorded: Ticket) -> bool:
     """Whether two decisions are one; computed numbers may differ in their last digits."""
-    (*own, seen), (*known, recorded) = astuple(one), astuple(other)
-    if own != known or (seen is None) != (recorded is None):
+    if replace(ticket, score_record=None) != replace(recorded, score_record=None):
         return False
-    return all(
-        a == b
-        or (isinstance(a, float) and isinstance(b, float) and math.isclose(a, b, abs_tol=1e-9))
-        for a, b in zip(seen or (), recorded or (), strict=True)
-    )
+    if ticket.score_record is None or recorded.score_record is None:
+        return ticket.score_record is recorded.score_record
+    pairs = zip(astuple(ticket.score_record), astuple(recorded.score_record), strict=True)
+    return all(_is_close(computed, stored) for computed, stored in pairs)
+
+
+def _is_close(computed: object, stored: object) -> bool:
+    if isinstance(computed, float) and isinstance(stored, float):
+        return computed == stored or math.isclose(computed, stored, abs_tol=1e-9)
+    return computed == stored
 
 
 def _verdict_of(finding: Mapping[str, Any] | None) -> str:
@@ -345,7 +408,7 @@ def to_score_event(record: ScoreRecord) -> dict[str, Any]:
         "m": record.m,
         "pi": record.pi,
         "range": [record.low, record.high],
-        "draw": int(record.draw * 2**53),
+        "draw": int(record.draw * DRAW_RANGE),
     }
 
 
@@ -353,11 +416,17 @@ def _from_score_event(data: Mapping[str, Any]) -> ScoreRecord:
     """Return the score record that an event holds."""
     low, high = data["range"]
     return ScoreRecord(
-        *(data["score"], data["version"], float(data["price"]), data["m"], data["pi"], low, high),
-        draw=data["draw"] / 2**53,
+        score=data["score"],
+        version=data["version"],
+        price=float(data["price"]),
+        m=data["m"],
+        pi=data["pi"],
+        low=low,
+        high=high,
+        draw=data["draw"] / DRAW_RANGE,
     )
 
 
-def _point(audit: Audit, answers: int) -> EvidencePoint:
+def _evidence_point(audit: Audit, answers: int) -> EvidencePoint:
     finding = audit.so_far()
     return EvidencePoint(answers, finding.lower, finding.upper, finding.estimate)

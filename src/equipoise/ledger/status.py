@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from equipoise import evidence
 from equipoise._json import JsonValue
@@ -12,7 +12,7 @@ from equipoise.display import Displayable, Row, format_money
 from equipoise.finding import Finding, Interval
 from equipoise.ledger.drift import DriftTest
 from equipoise.ledger.state import AuditState
-from equipoise.ledger.verify import OPEN, GroupTally, people_by_state
+from equipoise.ledger.verify import OPEN, Approvals, GroupTally, people_by_state
 
 
 @dataclass(frozen=True)
@@ -96,54 +96,81 @@ class Status(JsonValue, Displayable):
     @property
     def no_more(self) -> str:
         """Which verdicts were reached and taken back, in words; empty if none."""
-        said = f"{', then '.join(self.taken_back)} was reached before and taken back"
-        return f"{said}: the log has what was corrected since" if self.taken_back else ""
+        if not self.taken_back:
+            return ""
+        verdicts = ", then ".join(self.taken_back)
+        return f"{verdicts} was reached before and taken back: the log has what was corrected since"
 
     def __str__(self) -> str:
-        cap = "no cap" if self.cap is None else f"cap {self.money(self.cap)}"
+        lines = [*self._heading_lines(), *self._group_lines()]
+        for label, text in self._notes():
+            lines.append(f"  {label:<12}{text}")
+        if self.finding is None:
+            lines.append(f"  verdict     none {'any more' if self.taken_back else 'yet'}")
+        else:
+            lines.append(str(self.finding))
+        return "\n".join(lines)
+
+    def _heading_lines(self) -> list[str]:
+        """Return the audit's name, its people by state and its money."""
         states = ", ".join(f"{n:,} {state.lower()}" for state, n in sorted(self.states.items()))
-        held = f"{self.money(self.spent)} spent + {self.money(self.reserved)} reserved, {cap}"
+        cap = "no cap" if self.cap is None else f"cap {self.money(self.cap)}"
         lines = [
             f"{self.name}: {self.audit} audit, {_count(self.events, 'event')}, last at {self.time}",
             f"  people      {self.people:,} ({states or 'none'})",
-            f"  money       {held}",
+            f"  money       {self.money(self.spent)} spent + {self.money(self.reserved)} reserved, "
+            f"{cap}",
         ]
-        if unasked := self.states.get("SCORE_ONLY", 0):
-            looked = sum(g.scored for g in self.groups.values())
-            each = looked / max(looked - unasked, 1)
-            lines.append(f"  looks       {looked:,} people looked at, {each:.1f} per label")
-        lines += [
-            f"    {group}: {g.approved:,} approved, {g.denied:,} denied; "
-            f"{_count(g.positive + g.negative, 'outcome')} of denied people, {g.positive:,} good; "
-            f"{g.in_flight:,} in flight"
-            for group, g in self.groups.items()
-        ]
-        left = f", {self.unscrubbed:,} of them still in the files: run audit scrub"
-        other = (
-            f"{self.edition} of the statistics; this program has {evidence.EDITION}: to be read "
-            "and verified, not continued (equipoise audit upgrade)"
-        )
-        beyond = f"{self.money(self.overrun)} beyond the cap through corrections"
-        notes: list[tuple[str, object, object]] = [  # what, whether there is any, words
-            ("overrun", self.overrun, beyond),
-            ("conflicts", self.conflicts, f"{self.conflicts:,} contradicted outcomes, none merged"),
-            ("late", self.late, f"{self.late:,} outcomes after a write-off or the verdict"),
-            ("erased", self.erased, _count(self.erased, "person") + left * bool(self.unscrubbed)),
-            ("earlier", self.taken_back, self.no_more),
-            ("EDITION", self.edition != evidence.EDITION, other),
-            ("PAUSED", self.paused is not None, self.paused),
-        ]
-        notes += [
-            ("PROPOSED", True, f"{p.number}: {p.command} by {p.actor}, somebody else must approve")
-            for p in self.proposals
-        ]
-        notes += [("WARNING", test.alarm, test) for test in self.drift]
-        lines += [f"  {what:<12}{words}" for what, any_, words in notes if any_]
-        if self.finding is None:
-            return "\n".join(
-                [*lines, f"  verdict     none {'any more' if self.taken_back else 'yet'}"]
+        n_unasked = self.states.get("SCORE_ONLY", 0)
+        if n_unasked:
+            n_scored = sum(group.scored for group in self.groups.values())
+            per_label = n_scored / max(n_scored - n_unasked, 1)
+            lines.append(f"  looks       {n_scored:,} people looked at, {per_label:.1f} per label")
+        return lines
+
+    def _group_lines(self) -> list[str]:
+        lines = []
+        for name, group in self.groups.items():
+            outcomes = _count(group.positive + group.negative, "outcome")
+            lines.append(
+                f"    {name}: {group.approved:,} approved, {group.denied:,} denied; "
+                f"{outcomes} of denied people, {group.positive:,} good; "
+                f"{group.in_flight:,} in flight"
             )
-        return "\n".join([*lines, str(self.finding)])
+        return lines
+
+    def _notes(self) -> list[tuple[str, str]]:
+        """Return what is unusual about the audit: a label and a sentence each."""
+        notes: list[tuple[str, str]] = []
+        if self.overrun:
+            money = self.money(self.overrun)
+            notes.append(("overrun", f"{money} beyond the cap through corrections"))
+        if self.conflicts:
+            notes.append(("conflicts", f"{self.conflicts:,} contradicted outcomes, none merged"))
+        if self.late:
+            notes.append(("late", f"{self.late:,} outcomes after a write-off or the verdict"))
+        if self.erased:
+            text = _count(self.erased, "person")
+            if self.unscrubbed:
+                text += f", {self.unscrubbed:,} of them still in the files: run audit scrub"
+            notes.append(("erased", text))
+        if self.taken_back:
+            notes.append(("earlier", self.no_more))
+        if self.edition != evidence.EDITION:
+            notes.append(
+                (
+                    "EDITION",
+                    f"{self.edition} of the statistics; this program has {evidence.EDITION}: to be "
+                    "read and verified, not continued (equipoise audit upgrade)",
+                )
+            )
+        if self.paused is not None:
+            notes.append(("PAUSED", self.paused))
+        for proposal in self.proposals:
+            text = f"{proposal.number}: {proposal.command} by {proposal.actor}"
+            notes.append(("PROPOSED", f"{text}, somebody else must approve"))
+        notes += [("WARNING", str(test)) for test in self.drift if test.alarm]
+        return notes
 
     def _rows(self) -> Sequence[Row]:
         return [
@@ -161,68 +188,112 @@ class Status(JsonValue, Displayable):
         ]
 
 
-def _count(number: int, what: str) -> str:
-    many = "people" if what == "person" else f"{what}s"
-    return f"{number:,} {what if number == 1 else many}"
+def _count(number: int, noun: str) -> str:
+    plural = "people" if noun == "person" else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def status_of(state: AuditState) -> Status:
     """Describe a state."""
-    rules, settings, tests = state.rules, state.settings, state.drift_tests()
+    rules = state.rules
+    settings = state.settings
+    drift = state.drift_tests()
+    return Status(
+        name=settings.name,
+        audit=settings.audit,
+        edition=rules.edition,
+        events=rules.head.seq,
+        head=rules.head.hash,
+        time=rules.head.time,
+        groups={group: _copy_of(tally) for group, tally in rules.people.groups.items()},
+        cap=rules.head.cap,
+        spent=rules.head.spent,
+        reserved=rules.head.reserved,
+        overrun=rules.head.overrun,
+        currency=settings.currency,
+        decimals=settings.decimals,
+        max_in_flight=rules.max_in_flight,
+        max_in_flight_groups=rules.max_in_flight_groups,
+        conflicts=len(rules.people.contradicted),
+        late=rules.people.late,
+        erased=rules.people.erased,
+        unscrubbed=rules.people.erased - rules.people.scrubbed,
+        concluded=rules.concluded,
+        paused=rules.paused,
+        proposals=_open_proposals(rules.approvals),
+        actors=_sorted_acts(rules.acts),
+        finding=_finding_with_alarms(state, drift),
+        taken_back=tuple(rules.taken_back),
+        drift=drift,
+    )
+
+
+def _copy_of(tally: GroupTally) -> GroupTally:
+    """Return a group's tally with the states that somebody is in, by name."""
+    states = {str(state): count for state, count in sorted(tally.states.items()) if count}
+    return replace(tally, states=states)
+
+
+def _open_proposals(approvals: Approvals) -> tuple[Proposal, ...]:
+    return tuple(
+        Proposal(
+            number=number,
+            command=proposal["command"],
+            arguments=proposal["arguments"],
+            actor=proposal["actor"],
+            time=proposal["time"],
+        )
+        for number, proposal in approvals.proposals.items()
+    )
+
+
+def _sorted_acts(acts: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    """Return actor -> type of event -> how many, in alphabetical order."""
+    return {actor: dict(sorted(acts[actor].items())) for actor in sorted(acts)}
+
+
+def _finding_with_alarms(state: AuditState, drift: Sequence[DriftTest]) -> Finding | None:
+    """Return the finding, warned of drift; None while the audit is in progress."""
     # A verdict is an event: while there is none nobody waits for statistics.
-    running = rules.recorded is None and rules.concluded is None
-    if (finding := None if running else state.finding()) is not None:
-        alarms = tuple(str(test) for test in tests if test.alarm)
-        new = tuple(line for line in alarms if line not in finding.warnings)
-        finding = replace(finding, warnings=(*finding.warnings, *new))
-    # what settings, books and head say under the same name
-    known = vars(settings) | vars(rules) | vars(rules.head)
-    own = {field.name: known[field.name] for field in fields(Status) if field.name in known}
-    own |= {
-        "events": rules.head.seq,
-        "head": rules.head.hash,
-        "groups": {
-            group: replace(tally, states={str(s): n for s, n in sorted(tally.states.items()) if n})
-            for group, tally in rules.groups.items()
-        },
-        "conflicts": len(rules.contradicted),
-        "taken_back": tuple(rules.taken_back),
-        "unscrubbed": rules.erased - rules.scrubbed,
-        "proposals": tuple(Proposal(number, **p) for number, p in rules.proposals.items()),
-        "actors": {who: dict(sorted(acts.items())) for who, acts in sorted(rules.acts.items())},
-        "finding": finding,
-        "drift": tests,
-    }
-    return Status(**own)
+    if state.rules.recorded is None and state.rules.concluded is None:
+        return None
+    finding = state.finding()
+    if finding is None:
+        return None
+    alarms = [str(test) for test in drift if test.alarm]
+    new_alarms = [alarm for alarm in alarms if alarm not in finding.warnings]
+    return replace(finding, warnings=(*finding.warnings, *new_alarms))
 
 
 def good_shares_of(state: AuditState) -> dict[str, Interval]:
     """Return what :meth:`LiveAudit.good_shares` does.
 
-    Whoever is asked after a look is no fair sample, so there the observations' means take the
-    place of shares.
+    Where scores decide who is asked, the people asked are no fair sample. There the means of the
+    observations take the place of shares.
     """
     state.require_edition()
+    groups = state.rules.people.groups
     audit = None if state.settings.assist is None else state.audit
     if not isinstance(audit, AdaptiveAudit) or audit.evidence is None:
-        return {group: _plain_share(g) for group, g in state.rules.groups.items()}
-    evidence = audit.evidence
-    guesses = [
-        guess if told else None
-        for guess, told in zip(evidence.estimates.tolist(), evidence.told.tolist(), strict=True)
-    ]
-    low, high = (mean.tolist() for mean in evidence.means())
-    found = {g: Interval(*own) for g, *own in zip(audit.groups, low, high, guesses, strict=True)}
-    return {group: found[group] for group in state.rules.groups}
+        return {group: _plain_share(tally) for group, tally in groups.items()}
+    lower_means, upper_means = audit.evidence.means()
+    shares: dict[str, Interval] = {}
+    for index, group in enumerate(audit.groups):
+        has_outcomes = bool(audit.evidence.told[index])
+        estimate = float(audit.evidence.estimates[index]) if has_outcomes else None
+        shares[group] = Interval(float(lower_means[index]), float(upper_means[index]), estimate)
+    return {group: shares[group] for group in groups}
 
 
-def _plain_share(group: GroupTally) -> Interval:
-    good, told = group.positive, group.positive + group.negative
-    everybody = told + group.unknown
-    if not everybody:
+def _plain_share(tally: GroupTally) -> Interval:
+    """Return the share of good outcomes, with unknown ones counted as bad and as good."""
+    good = tally.positive
+    told = tally.positive + tally.negative
+    asked = told + tally.unknown
+    if not asked:
         return Interval(0.0, 1.0)
     return Interval(
-        good / everybody,
-        (good + group.unknown) / everybody,
+        good / asked,
+        (good + tally.unknown) / asked,
         (good + 0.5) / (told + 1.0) if told else None,
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
 from typing import Any
@@ -26,9 +26,9 @@ from equipoise.ledger.verify import OPEN, Head, PersonRecord, PersonState
 
 VERSION = 2  # of the tables
 TABLES = ("audits", "events", "people", "command_keys")
-CHUNK = 2000
+EVENTS_PER_QUERY = 2000
 ADVISORY_KEY = 0x65717569  # any number that other programs will not lock on
-READERS_WAIT = 5000  # milliseconds for which scrubbing waits until nobody reads
+SCRUB_WAIT_MS = 5000  # milliseconds for which scrubbing waits until no program reads
 
 
 @dataclass
@@ -41,14 +41,34 @@ class AuditRow(Head):
     seed: str = ""
 
 
-def _columns(cls: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(cls))
-
-
-HEAD_VALUES = attrgetter(*_columns(Head))
-AUDIT, AUDIT_VALUES = ", ".join(_columns(AuditRow)), attrgetter(*_columns(AuditRow))
-PERSON, PERSON_VALUES = ", ".join(_columns(PersonRecord)), attrgetter(*_columns(PersonRecord))
+# The columns of the tables, by the names that are stored. The order is that of the rows, and each
+# column is the field of the same name in the record.
+HEAD_COLUMNS = ("seq", "hash", "time", "cap", "spent", "reserved", "overrun")
+AUDIT_COLUMNS = (*HEAD_COLUMNS, "id", "uid", "name", "seed")
+PERSON_COLUMNS = (
+    *("number", "group_name", "decision", "want", "state", "request", "hold", "place", "person"),
+    *("salt", "who", "why", "asked", "drawn", "draw", "paid", "overrun", "outcome", "executed"),
+    *("conflicted", "erased"),
+)
+HEAD_VALUES = attrgetter(*HEAD_COLUMNS)
+AUDIT_VALUES = attrgetter(*AUDIT_COLUMNS)
+PERSON_VALUES = attrgetter(*PERSON_COLUMNS)
+SELECT_AUDIT = f"SELECT {', '.join(AUDIT_COLUMNS)} FROM audits"
+SELECT_PERSON = f"SELECT {', '.join(PERSON_COLUMNS)} FROM"
 IS_OPEN = "state IN ('RESERVED', 'EXECUTED', 'OVERDUE')"  # as the index of them says it
+
+
+def _head_from(row: Sequence[Any]) -> Head:
+    return Head(**dict(zip(HEAD_COLUMNS, row, strict=True)))
+
+
+def _audit_from(row: Sequence[Any]) -> AuditRow:
+    return AuditRow(**dict(zip(AUDIT_COLUMNS, row, strict=True)))
+
+
+def person_from(row: Sequence[Any]) -> PersonRecord:
+    """Return the person of a row with the columns of :data:`PERSON_COLUMNS`."""
+    return PersonRecord(**dict(zip(PERSON_COLUMNS, row, strict=True)))
 
 
 class Store(Database):
@@ -72,27 +92,29 @@ class Store(Database):
     def audits(self) -> list[AuditRow]:
         """Return all audits, oldest first."""
         with self.using() as connection:
-            return [AuditRow(*r) for r in connection.run(f"SELECT {AUDIT} FROM audits ORDER BY id")]
+            return [_audit_from(row) for row in connection.run(f"{SELECT_AUDIT} ORDER BY id")]
 
     def audit(self, name: str) -> AuditRow:
         """Return the audit of this name."""
-        for row in (known := self.audits()):
-            if stored_form("name", name) in (row.name, row.uid):
-                return row
-        raise UnknownName("audit", name, [row.name for row in known])
+        audits = self.audits()
+        for audit in audits:
+            if stored_form("name", name) in (audit.name, audit.uid):
+                return audit
+        raise UnknownName("audit", name, [audit.name for audit in audits])
 
     def add_audit(self, row: AuditRow, body: str) -> AuditRow:
         """Store a new audit with its first event."""
         with self.transaction() as connection:
             if connection.kind == "postgresql":
                 connection.run("LOCK TABLE audits IN SHARE ROW EXCLUSIVE MODE")
-            taken = "SELECT 1 FROM audits WHERE name = ? OR uid = ?"  # audits are found by either
-            if connection.run(taken, (row.name, row.name)).fetchone():
+            # An audit is found by its name or by its id, so neither may be taken.
+            same_name = "SELECT 1 FROM audits WHERE name = ? OR uid = ?"
+            if connection.run(same_name, (row.name, row.name)).fetchone():
                 raise InvalidInput(
                     f"an audit named {row.name!r} exists already; choose another name"
                 )
             row.id = connection.run("SELECT COALESCE(MAX(id), 0) + 1 FROM audits").fetchone()[0]
-            connection.insert("audits", _columns(AuditRow), [AUDIT_VALUES(row)])
+            connection.insert("audits", AUDIT_COLUMNS, [AUDIT_VALUES(row)])
             connection.insert("events", ("audit_id", "seq", "body"), [(row.id, 1, body)])
         return row
 
@@ -106,13 +128,13 @@ class Store(Database):
     def head(self, audit_id: int) -> Head:
         """Return the audit's head and balance."""
         with self.using() as connection:
-            return Head(*HEAD_VALUES(read_audit(connection, audit_id)))
+            return _head_from(HEAD_VALUES(read_audit(connection, audit_id)))
 
     def events(self, audit_id: int, *, after: int = 0, upto: int) -> Iterator[str]:
         """Yield the bodies of the events after one number up to another, in order."""
         query = (
             "SELECT body FROM events WHERE audit_id = ? AND seq > ? AND seq <= ? "
-            f"ORDER BY seq LIMIT {CHUNK}"
+            f"ORDER BY seq LIMIT {EVENTS_PER_QUERY}"
         )
         while after < upto:
             with self.using() as connection:
@@ -131,21 +153,26 @@ class Store(Database):
         limit: int | None = None,
     ) -> list[PersonRecord]:
         """Return people in order of arrival, those in some states or of some numbers if asked."""
-        people, where, values = "people", "audit_id = ? AND number > ?", [audit_id, after]
+        table = "people"
+        conditions = ["audit_id = ?", "number > ?"]
+        values: list[Any] = [audit_id, after]
+        for state in states:
+            if state not in list(PersonState):
+                raise UnknownName("state", state, list(PersonState))
         with self.using() as connection:
             if states and set(states) <= set(OPEN):  # they are few and have an index
-                where += f" AND {IS_OPEN}"
-                people += " INDEXED BY people_open" if connection.kind == "sqlite" else ""
+                conditions.append(IS_OPEN)
+                table += " INDEXED BY people_open" if connection.kind == "sqlite" else ""
             if states:
-                if unknown := [state for state in states if state not in list(PersonState)]:
-                    raise UnknownName("state", unknown[0], list(PersonState))
-                where += f" AND state IN ({', '.join(map(repr, map(str, states)))})"
+                quoted = ", ".join(f"'{state}'" for state in states)  # known words only
+                conditions.append(f"state IN ({quoted})")
             if numbers is not None:
-                among, own = connection.among("number", numbers)
-                where, values = f"{where} AND {among}", [*values, own]
-            query = f"SELECT {PERSON} FROM {people} WHERE {where} ORDER BY number"
+                condition, condition_values = connection.among("number", numbers)
+                conditions.append(condition)
+                values.append(condition_values)
+            query = f"{SELECT_PERSON} {table} WHERE {' AND '.join(conditions)} ORDER BY number"
             query += "" if limit is None else f" LIMIT {int(limit)}"
-            return [PersonRecord(*row) for row in connection.run(query, values)]
+            return [person_from(row) for row in connection.run(query, values)]
 
     def open_by_day(self, audit_id: int) -> list[tuple[str, str, int]]:
         """Return ``(state, day of the request, how many)`` of requests without an answer."""
@@ -159,7 +186,7 @@ class Store(Database):
     def person(self, audit_id: int, person: str) -> PersonRecord | None:
         """Return one person, None if nobody asked about them."""
         with self.using() as connection:
-            return next(_people(connection, audit_id, "person", [person]), None)
+            return next(iter(_find_people(connection, audit_id, "person", [person])), None)
 
     # -- writing --------------------------------------------------------------------------------
 
@@ -168,7 +195,7 @@ class Store(Database):
         """Be the audit's only writer; commit at the end, undo everything on an error."""
         with self.transaction() as connection:
             row = read_audit(connection, audit_id, lock=True)
-            yield WriteTransaction(connection, audit_id, Head(*HEAD_VALUES(row)))
+            yield WriteTransaction(connection, audit_id, _head_from(HEAD_VALUES(row)))
 
     def scrub(self) -> str:
         """Rewrite the database's files without what was erased; return what is still there.
@@ -178,28 +205,39 @@ class Store(Database):
         """
         with self.using() as connection:
             if connection.kind == "sqlite":
-                connection.run("VACUUM")
-                connection.run(f"PRAGMA busy_timeout = {READERS_WAIT}")
-                ((busy, *_),) = connection.run("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-                connection.run(f"PRAGMA busy_timeout = {int(1000 * self.timeout)}")
-                still_there = (
-                    f"copies stay in {self.shown}-wal while another program reads the ledger: "
-                    "let it end, then run 'equipoise audit scrub'"
-                )
-                return still_there if busy else ""
-            before = connection.run("SELECT pg_relation_filenode('people')").fetchone()
-            try:
-                connection.run("VACUUM FULL people")
-                done = before != connection.run("SELECT pg_relation_filenode('people')").fetchone()
-            except driver_errors():
-                done = False
-            who = "SELECT tableowner FROM pg_tables WHERE tablename = 'people'"
-            owner = connection.run(who).fetchone()[0]
-            still_there = (
-                f"copies stay in the files of table 'people' until its owner, {owner}, runs "
-                "'equipoise audit scrub' or: VACUUM FULL people"
-            )
-            return "" if done else still_there
+                return self._scrub_sqlite(connection)
+            return _scrub_postgres(connection)
+
+    def _scrub_sqlite(self, connection: Connection) -> str:
+        connection.run("VACUUM")
+        connection.run(f"PRAGMA busy_timeout = {SCRUB_WAIT_MS}")
+        ((is_busy, *_),) = connection.run("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        connection.run(f"PRAGMA busy_timeout = {int(1000 * self.timeout)}")
+        if not is_busy:
+            return ""
+        return (
+            f"copies stay in {self.shown}-wal while another program reads the ledger: "
+            "let it end, then run 'equipoise audit scrub'"
+        )
+
+
+def _scrub_postgres(connection: Connection) -> str:
+    """Rewrite the table of people, which only its owner may do."""
+    file_query = "SELECT pg_relation_filenode('people')"
+    file_before = connection.run(file_query).fetchone()
+    try:
+        connection.run("VACUUM FULL people")
+        is_rewritten = connection.run(file_query).fetchone() != file_before
+    except driver_errors():
+        is_rewritten = False
+    if is_rewritten:
+        return ""
+    owner_query = "SELECT tableowner FROM pg_tables WHERE tablename = 'people'"
+    owner = connection.run(owner_query).fetchone()[0]
+    return (
+        f"copies stay in the files of table 'people' until its owner, {owner}, runs "
+        "'equipoise audit scrub' or: VACUUM FULL people"
+    )
 
 
 class WriteTransaction:
@@ -213,18 +251,20 @@ class WriteTransaction:
 
     def people(self, names: Sequence[str], numbers: Sequence[int] = ()) -> list[PersonRecord]:
         """Return those of the people who are known."""
-        by_name = _people(self._connection, self._audit_id, "person", names)
-        return [*by_name, *_people(self._connection, self._audit_id, "number", numbers)]
+        return [
+            *_find_people(self._connection, self._audit_id, "person", names),
+            *_find_people(self._connection, self._audit_id, "number", numbers),
+        ]
 
     def events_of(self, keys: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """Return key -> the event that a command with this key led to."""
         if not keys:
             return {}
-        among, values = self._connection.among("key", keys)
+        condition, values = self._connection.among("key", keys)
         query = (
             "SELECT key, body FROM command_keys JOIN events "
             "ON events.audit_id = command_keys.audit_id AND events.seq = command_keys.seq "
-            f"WHERE command_keys.audit_id = ? AND {among}"
+            f"WHERE command_keys.audit_id = ? AND {condition}"
         )
         rows = self._connection.run(query, (self._audit_id, values))
         return {key: json.loads(body) for key, body in rows}
@@ -237,45 +277,49 @@ class WriteTransaction:
         people: Sequence[PersonRecord],
     ) -> None:
         """Store events ``(seq, body)``, keys, and the people and the balance that follow."""
-        connection, audit_id = self._connection, self._audit_id
-        rows = [(audit_id, seq, body) for seq, body in events]
-        connection.insert("events", ("audit_id", "seq", "body"), rows)
-        known = [(audit_id, key, seq) for key, seq in keys]
-        connection.insert("command_keys", ("audit_id", "key", "seq"), known)
-        changes = ", ".join(f"{name} = excluded.{name}" for name in _columns(PersonRecord)[1:])
+        connection = self._connection
+        audit_id = self._audit_id
+        event_rows = [(audit_id, seq, body) for seq, body in events]
+        connection.insert("events", ("audit_id", "seq", "body"), event_rows)
+        key_rows = [(audit_id, key, seq) for key, seq in keys]
+        connection.insert("command_keys", ("audit_id", "key", "seq"), key_rows)
+        changes = ", ".join(f"{name} = excluded.{name}" for name in PERSON_COLUMNS[1:])
         connection.insert(
             "people",
-            ("audit_id", *_columns(PersonRecord)),
+            ("audit_id", *PERSON_COLUMNS),
             [(audit_id, *PERSON_VALUES(row)) for row in people],
             f"ON CONFLICT (audit_id, number) DO UPDATE SET {changes}",
         )
-        sets = ", ".join(f"{name} = ?" for name in _columns(Head))
-        moved = connection.run(
-            f"UPDATE audits SET {sets} WHERE id = ? AND seq = ?",
+        assignments = ", ".join(f"{name} = ?" for name in HEAD_COLUMNS)
+        updated = connection.run(
+            f"UPDATE audits SET {assignments} WHERE id = ? AND seq = ?",
             (*HEAD_VALUES(head), audit_id, self.head.seq),
         )
-        if moved.rowcount != 1:
+        if updated.rowcount != 1:
             raise LedgerError("the ledger moved while its lock was held; nothing was stored")
 
 
 def read_audit(connection: Connection, audit_id: int, *, lock: bool = False) -> AuditRow:
     """Return an audit's row; lock it where the database does not lock as a whole."""
     suffix = " FOR UPDATE" if lock and connection.kind == "postgresql" else ""
-    row = connection.run(f"SELECT {AUDIT} FROM audits WHERE id = ?{suffix}", (audit_id,)).fetchone()
+    row = connection.run(f"{SELECT_AUDIT} WHERE id = ?{suffix}", (audit_id,)).fetchone()
     if row is None:
         raise LedgerError("the audit was removed from its ledger")
-    return AuditRow(*row)
+    return _audit_from(row)
 
 
-def _people(
+def _find_people(
     connection: Connection, audit_id: int, column: str, wanted: Sequence[str | int]
-) -> Iterator[PersonRecord]:
-    among, values = connection.among(column, wanted)
-    # With more than a few names SQLite would rather walk through everybody.
-    by_name = connection.kind == "sqlite" and column == "person"
-    people = "people INDEXED BY people_person" if by_name else "people"
-    query = f"SELECT {PERSON} FROM {people} WHERE audit_id = ? AND {among}"
-    return (PersonRecord(*row) for row in connection.run(query, (audit_id, values)).fetchall())
+) -> list[PersonRecord]:
+    """Return the people whose pseudonym or number, by ``column``, is among those wanted."""
+    condition, values = connection.among(column, wanted)
+    table = "people"
+    if connection.kind == "sqlite" and column == "person":
+        # With more than a few names SQLite would rather walk through everybody.
+        table = "people INDEXED BY people_person"
+    query = f"{SELECT_PERSON} {table} WHERE audit_id = ? AND {condition}"
+    rows = connection.run(query, (audit_id, values)).fetchall()
+    return [person_from(row) for row in rows]
 
 
 def table_names(connection: Connection) -> set[str]:
@@ -291,13 +335,12 @@ def table_names(connection: Connection) -> set[str]:
 
 def _version(connection: Connection) -> int:
     """Return the tables' version, 0 where there is no ledger; refuse any but this program's."""
-    names, rows = table_names(connection), []
-    if "alembic_version" not in names and "ledger_schema" not in names:
+    if "ledger_schema" not in table_names(connection):
         return 0
-    if "ledger_schema" in names:
-        rows = connection.run("SELECT version FROM ledger_schema").fetchall()
-    if rows != [(VERSION,)] or type(rows[0][0]) is not int:
-        version = rows[0][0] if rows else "of before the first release"
+    rows = connection.run("SELECT version FROM ledger_schema").fetchall()
+    version = rows[0][0] if rows else None
+    # True would pass for 1, so the type is checked as well.
+    if rows != [(VERSION,)] or type(version) is not int:
         raise LedgerError(
             f"the ledger has schema {version!a}, and this program writes and reads {VERSION}: "
             "use the version of equipoise that made it"
@@ -305,35 +348,32 @@ def _version(connection: Connection) -> int:
     return VERSION
 
 
-_TYPES = {
-    "int": "BIGINT NOT NULL",
-    "int | None": "BIGINT",
-    "str": "TEXT NOT NULL",
-    "str | None": "TEXT",
-}
-
-
-def _typed(cls: type) -> str:
-    """Return a record's fields as columns of a table."""
-    return ", ".join(f"{f.name} {_TYPES[str(f.type)]}" for f in fields(cls))
-
-
-_OF_AUDIT = "audit_id INTEGER NOT NULL REFERENCES audits (id)"
 _TABLES = (
     "CREATE TABLE ledger_schema (version INTEGER NOT NULL)",
-    f"""CREATE TABLE audits ({_typed(AuditRow)},
+    """CREATE TABLE audits (
+    seq BIGINT NOT NULL, hash TEXT NOT NULL, time TEXT NOT NULL, cap BIGINT,
+    spent BIGINT NOT NULL, reserved BIGINT NOT NULL, overrun BIGINT NOT NULL,
+    id BIGINT NOT NULL, uid TEXT NOT NULL, name TEXT NOT NULL, seed TEXT NOT NULL,
     PRIMARY KEY (id), UNIQUE (uid), UNIQUE (name),
     CONSTRAINT audit_money_not_negative CHECK (spent >= 0 AND reserved >= 0 AND overrun >= 0),
     CONSTRAINT cap_not_exceeded CHECK (cap IS NULL OR spent + reserved <= cap))""",
-    f"""CREATE TABLE events ({_OF_AUDIT}, seq BIGINT NOT NULL, body TEXT NOT NULL,
+    """CREATE TABLE events (
+    audit_id INTEGER NOT NULL REFERENCES audits (id), seq BIGINT NOT NULL, body TEXT NOT NULL,
     PRIMARY KEY (audit_id, seq))""",
-    f"""CREATE TABLE people ({_OF_AUDIT}, {_typed(PersonRecord)},
+    """CREATE TABLE people (
+    audit_id INTEGER NOT NULL REFERENCES audits (id), number BIGINT NOT NULL,
+    group_name TEXT NOT NULL, decision BIGINT NOT NULL, want TEXT NOT NULL, state TEXT NOT NULL,
+    request BIGINT, hold BIGINT NOT NULL, place BIGINT, person TEXT, salt TEXT,
+    who TEXT NOT NULL, why TEXT NOT NULL, asked TEXT NOT NULL, drawn BIGINT, draw BIGINT,
+    paid BIGINT NOT NULL, overrun BIGINT NOT NULL, outcome BIGINT, executed BIGINT NOT NULL,
+    conflicted BIGINT NOT NULL, erased BIGINT NOT NULL,
     PRIMARY KEY (audit_id, number),
     CONSTRAINT money_not_negative CHECK (hold >= 0 AND paid >= 0 AND overrun >= 0),
     CONSTRAINT outcome_binary CHECK (outcome IN (0, 1)))""",
     "CREATE UNIQUE INDEX people_person ON people (audit_id, person)",
     f"CREATE INDEX people_open ON people (audit_id, state) WHERE {IS_OPEN}",
-    f"""CREATE TABLE command_keys ({_OF_AUDIT}, key TEXT NOT NULL, seq BIGINT NOT NULL,
+    """CREATE TABLE command_keys (
+    audit_id INTEGER NOT NULL REFERENCES audits (id), key TEXT NOT NULL, seq BIGINT NOT NULL,
     PRIMARY KEY (audit_id, key))""",
     f"INSERT INTO ledger_schema (version) VALUES ({VERSION})",
 )

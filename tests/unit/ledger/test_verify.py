@@ -240,7 +240,7 @@ def test_the_key_table_shows_who_was_asked_and_that_the_lottery_was_held(live: L
         (keys[1:], "missing who were not erased"),
         ([*keys, keys[0]], "who has none or another"),
         ([{**keys[0], "pseudonym": "other"}, *keys[1:]], "does not open"),
-        ([{**keys[0], "salt": "zz"}, *keys[1:]], "is none"),
+        ([{**keys[0], "salt": "zz"}, *keys[1:]], "cannot be read"),
     ]
     for people, message in forged:
         with pytest.raises(Broken, match=message):
