@@ -20,7 +20,7 @@ TOOLS = ("pytest", "hypothesis", "pandas", "polars", "pyarrow")  # of dev, which
 TESTS = (
     "tests/unit/history",
     "tests/unit/test_rates_unknown_outcomes.py",
-    "tests/unit/free_check/test_random_accepts.py",
+    "tests/unit/test_random_accepts.py",
 )
 _LOWER = re.compile(r"^([A-Za-z0-9_.-]+)(\[[^\]]*\])?>=([0-9.]+)$")
 

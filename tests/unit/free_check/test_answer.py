@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 
+import equipoise as eq
 from equipoise.cells import Cells, GroupCells
 from equipoise.free_check import CheckInputs, check, free_verdict
 from equipoise.history import History
@@ -60,3 +63,23 @@ def test_naive_answers_are_shown_beside() -> None:
     assert finding.approved_only == 0.0
     assert finding.denied_as_failures == 0.0
     assert "naive" in str(finding)
+
+
+def test_a_table_and_the_name_of_a_metric_are_enough() -> None:
+    rng = np.random.default_rng(3)
+    race = rng.choice(["a", "b"], 2000)
+    granted = rng.integers(0, 2, 2000)
+    paid = np.where(granted == 1, (rng.random(2000) < 0.7).astype(float), np.nan)
+    book = pd.DataFrame({"race": race, "granted": granted, "paid": paid})
+    columns = {"group": "race", "decision": "granted", "outcome": "paid"}
+    past = eq.History.read(book, **columns)
+    question = eq.Question("equal_opportunity")
+    assert eq.check(book, "equal_opportunity", **columns) == eq.check(past, question)
+    planned = eq.plan(book, "equal_opportunity", **columns)
+    assert planned.to_dict() == eq.plan(past, question, eq.Costs()).to_dict()
+
+
+def test_a_gap_that_rounding_makes_is_none() -> None:
+    """B's rate may be that of A, of whom no one is denied; so UNFAIR does not follow."""
+    world = CellWorld.from_shares({"A": (0.5, 0.5, 0, 0), "B": (0.562, 0.077, 0.361, 0.9)})
+    assert eq.check(world.past(), eq.Question("predictive_equality", 0.0)).verdict == "INCONCLUSIVE"

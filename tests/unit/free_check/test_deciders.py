@@ -23,12 +23,12 @@ from tests.profiles import quick
 from tests.support.courts import Court
 
 COURTS = quick(50, full=100)
-HOW = {"group": "race", "decision": "ok", "outcome": "came", "decider": "judge"}
+COLUMNS = {"group": "race", "decision": "ok", "outcome": "came", "decider": "judge"}
 
 
 def table(rows: list[tuple[object, ...]]) -> dict[str, list[object]]:
     names = ("race", "judge", "ok", "came")
-    return {name: list(own) for name, own in zip(names, zip(*rows, strict=True), strict=True)}
+    return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
 
 
 ROWS: list[tuple[object, ...]] = [
@@ -38,12 +38,12 @@ ROWS: list[tuple[object, ...]] = [
 
 
 def test_deciders_are_counted_and_small_ones_together_by_numbers_of_cases() -> None:
-    past = eq.History.read(table(ROWS), unknown="bounds", **HOW)
+    past = eq.History.read(table(ROWS), unknown="bounds", **COLUMNS)
     assert past.deciders == (
         (Decider("Xu", 1, 1, 3), Decider("Yi", 0, 0, 1)),  # an unknown outcome counts in neither
         (Decider("Wu", 0, 1, 1), Decider("Yi", 1, 0, 2), Decider("Zo", 0, 0, 1)),
     )
-    few = eq.History.read(table(ROWS), unknown="bounds", min_cases=2, **HOW)
+    few = eq.History.read(table(ROWS), unknown="bounds", min_cases=2, **COLUMNS)
     assert few.deciders[1] == (
         Decider("2 with fewer than 2 cases", 0, 1, 2),
         Decider("Yi", 1, 0, 2),
@@ -51,40 +51,42 @@ def test_deciders_are_counted_and_small_ones_together_by_numbers_of_cases() -> N
     assert past.summary is not None
     assert past.summary.columns["decider"] == "judge"
     with pytest.raises(BadData, match=r"'judge' must name a decider in every row; .* 1 row"):
-        eq.History.read(table([*ROWS, ("A", None, 0, None)]), unknown="bounds", **HOW)
+        eq.History.read(table([*ROWS, ("A", None, 0, None)]), unknown="bounds", **COLUMNS)
     with pytest.raises(InvalidInput, match=r"'min_cases'.*belongs to 'decider'"):
-        eq.History.read(table(ROWS), min_cases=2, **(HOW | {"decider": None}))
+        eq.History.read(table(ROWS), min_cases=2, **(COLUMNS | {"decider": None}))
 
 
 @pytest.mark.parametrize("rate", [*RATES.values()], ids=[*RATES])
 def test_a_rate_lies_in_its_band_wherever_shares_and_q_are(rate: eq.rates.Rate) -> None:
     """At every p1, p0 and q that the bounds allow, also where a corner is no population."""
-    rng, alpha = np.random.default_rng(5), 0.05
-    seen = 0
+    rng = np.random.default_rng(5)
+    alpha = 0.05
+    n_checked = 0
     for _ in range(60):
         good, bad, unknown, denied = rng.integers(0, 12, size=4)
         if good + bad + denied == 0:
             continue
         counts = GroupCells(int(good), int(bad), int(denied), approved_unknown=int(unknown))
         n = counts.total
-        known = bound_base_rate([Decider("X", int(good), int(bad), n)], alpha).interval
-        band = decider_band(rate, counts, known, alpha)
+        base_rate = bound_base_rate([Decider("X", int(good), int(bad), n)], alpha).interval
+        band = decider_band(rate, counts, base_rate, alpha)
         p1s = clopper_pearson(good, n, alpha)[0], clopper_pearson(good + unknown, n, alpha)[1]
         p0s = clopper_pearson(bad, n, alpha)[0], clopper_pearson(bad + unknown, n, alpha)[1]
-        p1, p0 = rng.uniform(*p1s, size=300), rng.uniform(*p0s, size=300)
-        q = rng.uniform(known.lower, known.upper, size=300)
+        p1 = rng.uniform(*p1s, size=300)
+        p0 = rng.uniform(*p0s, size=300)
+        q = rng.uniform(base_rate.lower, base_rate.upper, size=300)
         if rate.trend == 0:
             continue  # as without deciders
         fits = (q >= p1) & (q + p0 <= 1.0)
-        for a, b, one in zip(p1[fits], p0[fits], q[fits], strict=True):
-            part, whole = rate.fraction(a, b, one - a, 1.0 - one - b)
-            if whole <= 1e-12:
+        for tp, fp, good_share in zip(p1[fits], p0[fits], q[fits], strict=True):
+            numerator, denominator = rate.fraction(tp, fp, good_share - tp, 1.0 - good_share - fp)
+            if denominator <= 1e-12:
                 continue
-            u = (one - known.lower) / (known.upper - known.lower)
+            u = (good_share - base_rate.lower) / (base_rate.upper - base_rate.lower)
             low, high = band.rate_range(u, u)
-            assert low - 1e-9 <= part / whole <= high + 1e-9
-            seen += 1
-    assert seen > 1000 or rate.trend == 0
+            assert low - 1e-9 <= numerator / denominator <= high + 1e-9
+            n_checked += 1
+    assert n_checked > 1000 or rate.trend == 0
 
 
 @pytest.mark.parametrize("q", [0.02, 0.3, 0.7])
@@ -122,41 +124,35 @@ def test_two_deciders_who_contradict_each_other_are_named() -> None:
     counts = GroupCells(900, 900, 200)
     deciders = ((Decider("Xu", 900, 0, 1000), Decider("Yi", 0, 900, 1000)),) * 2
     past = Past(Cells({"A": counts, "B": counts}), deciders=deciders)
-    found = eq.check(past, "equal_opportunity", deciders="as_random")
-    assert found.verdict is eq.Verdict.INCONCLUSIVE
-    assert "in A: at least 0.8" in found.reason
-    assert "of Xu" in found.reason
-    assert "of Yi" in found.reason
-    assert found.warnings == (found.reason,)
-    assert not found.base_rates
+    finding = eq.check(past, "equal_opportunity", deciders="as_random")
+    assert finding.verdict is eq.Verdict.INCONCLUSIVE
+    assert "in A: at least 0.8" in finding.reason
+    assert "of Xu" in finding.reason
+    assert "of Yi" in finding.reason
+    assert finding.warnings == (finding.reason,)
+    assert not finding.base_rates
     plain = eq.check(past, "equal_opportunity")
-    assert found.lower <= plain.lower
-    assert plain.upper <= found.upper
+    assert finding.lower <= plain.lower
+    assert plain.upper <= finding.upper
 
 
 def test_it_decides_where_the_past_alone_does_not_and_says_what_it_assumes() -> None:
-    def own(scale: float) -> tuple[Decider, ...]:
-        lenient, strict = (7900, 1950), (4000, 100)
-        return tuple(
-            Decider(name, *(round(n * scale) for n in kinds), round(10_000 * scale))
-            for name, kinds in (("Xu", lenient), ("Yi", strict))
-        )
-
+    deciders = (Decider("Xu", 7900, 1950, 10_000), Decider("Yi", 4000, 100, 10_000))
     cells = Cells({g: GroupCells(11_900, 2_050, 6_050) for g in "AB"})
-    past = Past(cells, deciders=(own(1.0), own(1.0)))
+    past = Past(cells, deciders=(deciders, deciders))
     question = eq.Question("equal_opportunity", gamma=0.05, epsilon=0.05)
     assert eq.check(past, question).verdict is eq.Verdict.INCONCLUSIVE
-    found = eq.check(past, question, deciders="as_random")
-    assert found.verdict is eq.Verdict.FAIR
-    assert found.reason.startswith("if cases fall to deciders as if at random")
-    assert any("no support" in line for line in found.assumptions)
-    assert 0.8 in found.base_rates["A"]
-    assert found.base_rates["A"].upper - found.base_rates["A"].lower < 0.05
-    assert "would do well  A: [0.7" in str(found)
+    finding = eq.check(past, question, deciders="as_random")
+    assert finding.verdict is eq.Verdict.FAIR
+    assert finding.reason.startswith("if cases fall to deciders as if at random")
+    assert any("no support" in line for line in finding.assumptions)
+    assert 0.8 in finding.base_rates["A"]
+    assert finding.base_rates["A"].upper - finding.base_rates["A"].lower < 0.05
+    assert "would do well  A: [0.7" in str(finding)
 
 
 def test_what_has_no_proof_is_refused() -> None:
-    past = eq.History.read(table(ROWS), unknown="bounds", **HOW)
+    past = eq.History.read(table(ROWS), unknown="bounds", **COLUMNS)
     with pytest.raises(UnknownName, match=r"'deciders'.*as_random"):
         eq.check(past, "equal_opportunity", deciders="random")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="no proof for both"):
@@ -169,18 +165,19 @@ def test_what_has_no_proof_is_refused() -> None:
 def test_the_interval_holds_in_random_courts() -> None:
     """At least as often as promised; where cases are steered it misses or is contradicted."""
     question = eq.Question("equalized_odds", gamma=0.05, epsilon=0.1)
-    missed, against = {0.0: 0, 0.6: 0}, {0.0: 0, 0.6: 0}
+    missed = {0.0: 0, 0.6: 0}
+    contradicted = {0.0: 0, 0.6: 0}
     for steered in missed:
         rng = np.random.default_rng(11)
         for _ in range(COURTS):
             court = Court(rng, int(rng.integers(5, 51)), steered)
             past = court.past(rng, int(np.exp(rng.uniform(*np.log([1e3, 1e5])))))
-            found = eq.check(past, question, deciders="as_random")
-            missed[steered] += not found.lower <= court.gap(question) <= found.upper
-            against[steered] += bool(found.warnings)
-    assert missed[0.0] + against[0.0] <= binom.ppf(0.999, COURTS, question.delta)
+            finding = eq.check(past, question, deciders="as_random")
+            missed[steered] += not finding.lower <= court.gap(question) <= finding.upper
+            contradicted[steered] += bool(finding.warnings)
+    assert missed[0.0] + contradicted[0.0] <= binom.ppf(0.999, COURTS, question.delta)
     assert missed[0.6] > 0
-    assert against[0.6] > binom.ppf(0.999, COURTS, question.delta)
+    assert contradicted[0.6] > binom.ppf(0.999, COURTS, question.delta)
 
 
 def test_the_command_line_takes_them(tmp_path: Path) -> None:
@@ -189,14 +186,14 @@ def test_the_command_line_takes_them(tmp_path: Path) -> None:
         f"{race},{judge},{ok},{'' if came is None else came}" for race, judge, ok, came in ROWS
     ]
     file.write_text("\n".join(["race,judge,ok,came", *lines]))
-    words = ["check", str(file), "-g", "race", "-d", "ok", "-o", "came", "--unknown", "bounds"]
-    more = ["--decider", "judge", "--min-cases", "2", "--deciders", "as_random"]
-    result = CliRunner().invoke(app, [*words, *more])
+    command = ["check", str(file), "-g", "race", "-d", "ok", "-o", "came", "--unknown", "bounds"]
+    options = ["--decider", "judge", "--min-cases", "2", "--deciders", "as_random"]
+    result = CliRunner().invoke(app, [*command, *options])
     assert result.exit_code == 0, result.output
     assert "cases fall to deciders as if at random" in " ".join(result.output.split())
     assert "would do well: 0." in result.output
-    page = CliRunner().invoke(app, [*words, *more, "--report", str(tmp_path / "p.html")])
+    page = CliRunner().invoke(app, [*command, *options, "--report", str(tmp_path / "p.html")])
     assert page.exit_code == 0, page.output
     assert "can be, if cases fall to deciders as if at random" in (tmp_path / "p.html").read_text()
-    refused = CliRunner().invoke(app, [*words, "--deciders", "as_random"])
+    refused = CliRunner().invoke(app, [*command, "--deciders", "as_random"])
     assert refused.exit_code == 2
