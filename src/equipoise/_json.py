@@ -14,7 +14,11 @@ from equipoise.errors import UnknownName
 
 
 class JsonValue:
-    """Mixin: ``to_dict``, ``to_json``, ``from_dict``, ``from_json`` for a dataclass."""
+    """Mixin: ``to_dict``, ``to_json``, ``from_dict``, ``from_json`` for a dataclass.
+
+    The names of the fields are the names in JSON. Ledgers store them and programs read them, so a
+    field is renamed only if the stored name shall change as well.
+    """
 
     _optional: ClassVar[Collection[str]] = ()
     """Fields that are left out of the data where their value is empty or 0."""

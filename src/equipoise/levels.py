@@ -100,9 +100,9 @@ class ErrorBudget:
         question: Question,
         groups: int,
         *,
-        labels: bool = False,
-        precisions: bool = False,
-        deciders: Sequence[int] = (),
+        uses_random_accepts: bool = False,
+        uses_precisions: bool = False,
+        n_deciders: Sequence[int] = (),
     ) -> ErrorBudget:
         """Return the budget of a free check, which rests on past data alone.
 
@@ -112,23 +112,25 @@ class ErrorBudget:
             What is asked, with its error probabilities.
         groups
             How many groups there are.
-        labels
+        uses_random_accepts
             Whether outcomes of random accepts bound every r as well: two more bounds for FAIR, two
             per group for all others.
-        precisions
+        uses_precisions
             Whether precisions bound every r: two more for FAIR, one per group for all others.
-        deciders
+        n_deciders
             How many deciders of each group bound its share of good outcomes, each from below and
             from above. A wrong FAIR needs one side of two groups, so that those with most count.
         """
         n_rates = len(METRICS[question.metric].rates)
         # A wrong FAIR needs two groups to be missed: one bound of each, and of each source of r.
-        n_bounds_behind_fair = 2 * (1 + labels + precisions) + sum(sorted(deciders)[-2:])
+        n_bounds_behind_fair = 2 * (1 + uses_random_accepts + uses_precisions) + sum(
+            sorted(n_deciders)[-2:]
+        )
         # A wrong UNFAIR is ruled out only if every bound of every group holds.
-        n_bounds_per_group = 2 * (n_rates + labels) + precisions
-        n_bounds_behind_unfair = groups * n_bounds_per_group + 2 * sum(deciders)
+        n_bounds_per_group = 2 * (n_rates + uses_random_accepts) + uses_precisions
+        n_bounds_behind_unfair = groups * n_bounds_per_group + 2 * sum(n_deciders)
         # The share denied and the share of good outcomes, each on both sides; then those of r.
-        n_bounds_behind_table = groups * (4 + 2 * labels + precisions)
+        n_bounds_behind_table = groups * (4 + 2 * uses_random_accepts + uses_precisions)
         return cls(
             past_fair=question.level_wrong_fair / n_bounds_behind_fair,
             past_unfair=question.level_wrong_unfair / n_bounds_behind_unfair,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations, product
 
 import numpy as np
@@ -33,30 +34,31 @@ KINDS = {
 }
 KINDS |= {
     f"{name}, ratio": (
-        Compare("ratio", one.against, one.direction, one.within, one.leave_out),
+        replace(compare, by="ratio"),
         groups,
     )
-    for name, (one, groups) in KINDS.items()
+    for name, (compare, groups) in KINDS.items()
 }
 
 
 def triples(compare: Compare, groups: tuple[str, ...]) -> list[tuple[int, int]]:
     """The (higher, lower) pairs, from the words of the question."""
-    found = []
+    pairs = []
     for high, low in permutations(range(len(groups)), 2):
-        (stratum, one), (other_stratum, other) = (
-            groups[at].split(" | ") if compare.within else ("", groups[at]) for at in (high, low)
+        (high_stratum, high_group), (low_stratum, low_group) = (
+            groups[position].split(" | ") if compare.within else ("", groups[position])
+            for position in (high, low)
         )
-        counts = stratum == other_stratum and not {one, other} & {*compare.leave_out}
+        counts = high_stratum == low_stratum and not {high_group, low_group} & {*compare.leave_out}
         if compare.against is not None:
-            counts &= compare.against in (one, other)
+            counts &= compare.against in (high_group, low_group)
         if compare.direction == "below":  # the lower one is compared with the reference
-            counts &= one == compare.against
+            counts &= high_group == compare.against
         if compare.direction == "above":
-            counts &= other == compare.against
+            counts &= low_group == compare.against
         if counts:
-            found.append((high, low))
-    return found
+            pairs.append((high, low))
+    return pairs
 
 
 def gap_of(compare: Compare, groups: tuple[str, ...], rates: Array) -> Array:
@@ -87,7 +89,10 @@ def rates_at(world: CellWorld, metric: str, lam: Array) -> Array:
     shares = [cells.shares for cells in world.cells.values()]
     return np.array(
         [
-            np.stack([rate_at(rate, own, lam[:, g]) for g, own in enumerate(shares)], axis=-1)
+            np.stack(
+                [rate_at(rate, group_shares, lam[:, g]) for g, group_shares in enumerate(shares)],
+                axis=-1,
+            )
             for rate in METRICS[metric].rates
         ]
     )
@@ -142,13 +147,13 @@ def test_a_free_verdict_is_right_and_its_interval_holds(kind: str) -> None:
     for seed in range(12):
         world = random_world(groups, np.random.default_rng(seed), 1.5)
         question = Question("demographic_parity", gamma=0.1, epsilon=0.1, compare=compare)
-        found = check(world.past(50_000, seed), question)
+        finding = check(world.past(50_000, seed), question)
         gap = world.gap("demographic_parity", compare)
-        assert found.lower <= gap <= found.upper
-        if found.verdict is not Verdict.INCONCLUSIVE:
+        assert finding.lower <= gap <= finding.upper
+        if finding.verdict is not Verdict.INCONCLUSIVE:
             decided += 1
-            assert found.verdict in question.truth(gap)
-        assert Check.from_json(found.to_json()).question == question
+            assert finding.verdict in question.truth(gap)
+        assert Check.from_json(finding.to_json()).question == question
     assert decided >= 6
 
 
@@ -196,7 +201,7 @@ def rows_of_fair(world: CellWorld, question: Question, groups: tuple[str, ...]) 
     pairs = triples(compare, groups)
     names = [group.split(" | ") for group in groups]
     against = names[0][-1] if compare.against is None else compare.against
-    references = [at for at, name in enumerate(names) if name[-1] == against]
+    references = [position for position, name in enumerate(names) if name[-1] == against]
     r, shares = [world.r[g] for g in groups], [cells.shares for cells in world.cells.values()]
     fine = np.linspace(0.0, 1.0, 4001)
     per_stratum = []
@@ -205,20 +210,20 @@ def rows_of_fair(world: CellWorld, question: Question, groups: tuple[str, ...]) 
         row = np.zeros((len(grid), len(groups)))
         row[:, ref] = kl(r[ref], grid)
         for g in {x for pair in pairs if ref in pair for x in pair} - {ref}:
-            own = np.unique(np.append(fine, r[g]))
-            allowed = np.ones((len(grid), len(own)), dtype=bool)
+            grid_of_g = np.unique(np.append(fine, r[g]))
+            allowed = np.ones((len(grid), len(grid_of_g)), dtype=bool)
             for rate in METRICS[question.metric].rates:
                 of_ref = rate_at(rate, shares[ref], grid)[:, None]
-                of_g = rate_at(rate, shares[g], own)[None]
+                of_g = rate_at(rate, shares[g], grid_of_g)[None]
                 for high, low in pairs:
                     if {high, low} == {ref, g}:
                         top, bottom = (of_ref, of_g) if high == ref else (of_g, of_ref)
                         limit = top - gamma if compare.by == "difference" else top * (1 - gamma)
                         allowed &= bottom >= limit - 1e-12
-            row[:, g] = nearest(own, allowed, r[g])
+            row[:, g] = nearest(grid_of_g, allowed, r[g])
         row = row[np.isfinite(row).all(axis=1)]
         per_stratum.append(row if len(references) == 1 else cheapest(row))
-    return np.array([sum(one) for one in product(*per_stratum)])
+    return np.array([sum(rows) for rows in product(*per_stratum)])
 
 
 def brute_force_bound(world: CellWorld, question: Question, groups: tuple[str, ...]) -> float:
@@ -229,7 +234,7 @@ def brute_force_bound(world: CellWorld, question: Question, groups: tuple[str, .
     rows = rows[np.isfinite(rows).all(axis=1)]
     prices = np.array([Costs().expected(world.r[g]) for g in groups])
     count, k = rows.shape
-    found = linprog(
+    solution = linprog(
         [*np.zeros(k), -1.0],
         A_ub=np.column_stack([-rows / prices, np.ones(count)]),
         b_ub=np.zeros(count),
@@ -238,7 +243,7 @@ def brute_force_bound(world: CellWorld, question: Question, groups: tuple[str, .
         method="highs",
     )
     d = question.delta
-    return float(kl(d, np.array([1 - d]))[0]) / float(found.x[-1])
+    return float(kl(d, np.array([1 - d]))[0]) / float(solution.x[-1])
 
 
 PRICED = [kind for kind in KINDS if "all" not in kind and "left" not in kind]
@@ -283,9 +288,9 @@ def test_c_star_of_a_reference_and_one_other_is_that_of_both() -> None:
 
 def test_one_question_is_written_in_one_way() -> None:
     assert Question(compare=Compare("ratio")) == Question(compare="ratio")
-    asked = Question(compare=Compare(against="A", leave_out=["C"]))
-    assert Question.from_json(asked.to_json()) == asked
-    assert hash(asked) == hash(Question.from_json(asked.to_json()))
+    question = Question(compare=Compare(against="A", leave_out=["C"]))
+    assert Question.from_json(question.to_json()) == question
+    assert hash(question) == hash(Question.from_json(question.to_json()))
     assert Question().to_dict()["compare"] == "difference"
 
 
@@ -296,13 +301,13 @@ def test_what_cannot_be_compared_is_refused_by_name() -> None:
         Compare(against="A", direction="up")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="is left out by 'leave_out'"):
         Compare(against="A", leave_out=("A",))
-    for words, compare in (
+    for message, compare in (
         ("group in 'against'", Compare(against="Z")),
         ("group in 'leave_out'", Compare(leave_out=("Z",))),
         ("the group 'A' has none", Compare(within=True)),
         ("that takes two groups", Compare(leave_out=("A", "B"))),
     ):
-        with pytest.raises(InvalidInput, match=words):
+        with pytest.raises(InvalidInput, match=message):
             Question(compare=compare).resolve(("A", "B", "C"))
     with pytest.raises(InvalidInput, match="were read within strata"):
         Compare().resolve(STRATA)
@@ -319,8 +324,8 @@ def test_strata_that_nobody_can_be_compared_in_are_left_out() -> None:
 def test_groups_that_are_left_out_may_be_anything() -> None:
     cells = {"A": GroupCells(30, 10, 60), "B": GroupCells(10, 5, 85), "?": GroupCells(0, 0, 5)}
     question = Question("predictive_parity", compare=Compare(leave_out=("?",)))
-    found = check(eq.History.from_cells(Cells(cells)), question)
-    assert found.approved_only == pytest.approx(0.75 - 2 / 3)
+    finding = check(eq.History.from_cells(Cells(cells)), question)
+    assert finding.approved_only == pytest.approx(0.75 - 2 / 3)
     assert GapScale.RATIO.opposite(0.2) == pytest.approx(-0.25)
 
 
@@ -329,5 +334,5 @@ def test_who_is_left_out_is_named_as_the_strata_are_read() -> None:
     names = ["s | x | A", "s | x | B", "s | x | C"]
     with pytest.raises(UnknownName, match="group in 'leave_out' 'A'"):
         eq.Question(compare=eq.Compare(within=True, leave_out=["A"])).resolve(names)
-    asked = eq.Question(compare=eq.Compare(within=True, leave_out=["x | A"]))
-    assert asked.resolve(names).left_out == ("s | x | A",)
+    question = eq.Question(compare=eq.Compare(within=True, leave_out=["x | A"]))
+    assert question.resolve(names).left_out == ("s | x | A",)

@@ -27,44 +27,46 @@ def test_a_rate_lies_in_its_interval_wherever_the_shares_are(rate: Rate) -> None
     rng = np.random.default_rng(2)
     for _ in range(200):
         ends = np.sort(rng.choice([0.0, 1.0, *rng.random(4)], size=(3, 2)), axis=1)
-        box = GroupShares(*(Interval(*map(float, own)) for own in ends))
-        found = box.rate(rate)
+        shares = GroupShares(*(Interval(*map(float, low_and_high)) for low_and_high in ends))
+        interval = shares.rate(rate)
         for s, g, r in rng.uniform(ends[:, 0], ends[:, 1], size=(50, 3)):
-            part, whole = rate.fraction((1 - s) * g, (1 - s) * (1 - g), s * r, s * (1 - r))
-            if whole > 1e-9:
-                assert found.lower - 1e-9 <= part / whole <= found.upper + 1e-9
+            numerator, denominator = rate.fraction(
+                (1 - s) * g, (1 - s) * (1 - g), s * r, s * (1 - r)
+            )
+            if denominator > 1e-9:
+                assert interval.lower - 1e-9 <= numerator / denominator <= interval.upper + 1e-9
 
 
 def test_rounding_leaves_every_rate_a_share() -> None:
     rng = np.random.default_rng(3)
     for s in rng.random(200).tolist():
-        box = GroupShares(Interval(0.0, s), Interval(0.5, 1.0 - 2.0**-53), Interval(0.0, 1.0))
+        shares = GroupShares(Interval(0.0, s), Interval(0.5, 1.0 - 2.0**-53), Interval(0.0, 1.0))
         for rate in RATES.values():
-            found = box.rate(rate)
-            assert 0.0 <= found.lower <= found.upper <= 1.0
+            interval = shares.rate(rate)
+            assert 0.0 <= interval.lower <= interval.upper <= 1.0
 
 
 def test_an_unlimited_past_and_known_unknowns_give_the_rates_themselves() -> None:
     past = eq.history.Past(Cells(CELLS), exact=True)
     r = {"A": 0.3, "B": 0.2}
     exactly = eq.Assume(r_at_most=r, r_at_least=r)
-    found = eq.check(past, eq.Question(compare=eq.Compare(against="A")), assume=exactly)
-    for name, one in found.all_metrics().items():
-        true = gap_given_r(past.cells, r, name, found.question.compare)
-        assert (one.lower, one.upper) == pytest.approx((true, true)), name
+    finding = eq.check(past, eq.Question(compare=eq.Compare(against="A")), assume=exactly)
+    for name, gap in finding.all_metrics().items():
+        true_gap = gap_given_r(past.cells, r, name, finding.question.compare)
+        assert (gap.lower, gap.upper) == pytest.approx((true_gap, true_gap)), name
         for rate, by_group in rates_given_r(past.cells, r, name).items():
             for group, value in by_group.items():
-                interval = found.all_rates()[rate][group]
+                interval = finding.all_rates()[rate][group]
                 assert (interval.lower, interval.upper) == pytest.approx((value, value))
 
 
 def test_unknown_outcomes_widen_the_precision() -> None:
     counts = GroupCells(60, 20, 20, approved_unknown=10)
     alike = GroupCells(60, 20, 20, approved_unknown=10, cohorts=((60, 20, 10),))
-    whole = good_share(counts, 0.01)
-    assert whole[0] < 60 / 90
-    assert whole[1] > 70 / 90
-    assert good_share(alike, 0.01)[1] < whole[1]
+    without_assumption = good_share(counts, 0.01)
+    assert without_assumption[0] < 60 / 90
+    assert without_assumption[1] > 70 / 90
+    assert good_share(alike, 0.01)[1] < without_assumption[1]
     assert good_share(alike, None) == (0.75, 0.75)
 
 
@@ -74,24 +76,34 @@ def test_a_finding_keeps_them_and_the_command_line_and_reports_show_them(tmp_pat
         for group in "AB":
             if audit.finding is None and (t := audit.ask(group, 0)).want is eq.Want.LABEL:
                 audit.tell(t, i % 2)
-    found = audit.so_far()
-    assert found.all_rates().keys() == RATES.keys()
-    assert found.all_metrics().keys() == METRICS.keys()
-    assert Finding.from_json(found.to_json()) == found
-    assert replace(found, shares={}).all_rates() == {}
+    finding = audit.so_far()
+    assert finding.all_rates().keys() == RATES.keys()
+    assert finding.all_metrics().keys() == METRICS.keys()
+    assert Finding.from_json(finding.to_json()) == finding
+    assert replace(finding, shares={}).all_rates() == {}
     page = eq.write_report(audit, tmp_path / "report.html").read_text()
     assert "Every rate by group" in page
     assert "These ranges and the verdict are all right together" in page
-    assert found.all_rates()["accuracy"]["A"].percent in page
-    kept = json.loads(eq.write_report(audit, tmp_path / "report.json").read_text())
+    assert finding.all_rates()["accuracy"]["A"].percent in page
+    report = json.loads(eq.write_report(audit, tmp_path / "report.json").read_text())
     assert (
-        kept["all_metrics"]["accuracy_parity"]["upper"]
-        == found.all_metrics()["accuracy_parity"].upper
+        report["all_metrics"]["accuracy_parity"]["upper"]
+        == finding.all_metrics()["accuracy_parity"].upper
     )
     rows = ["race,ok,paid", *["a,1,1", "a,0,", "b,1,0", "b,1,1", "b,0,"] * 20]
     (tmp_path / "loans.csv").write_text("\n".join(rows))
-    said = ["check", str(tmp_path / "loans.csv"), "-g", "race", "-d", "ok", "-o", "paid", "--json"]
-    printed = json.loads(CliRunner().invoke(app, said).stdout)
+    command = [
+        "check",
+        str(tmp_path / "loans.csv"),
+        "-g",
+        "race",
+        "-d",
+        "ok",
+        "-o",
+        "paid",
+        "--json",
+    ]
+    printed = json.loads(CliRunner().invoke(app, command).stdout)
     assert printed["all_rates"]["precision"]["a"]["upper"] == 1.0
 
 
@@ -103,10 +115,10 @@ def test_several_metrics_are_one_question() -> None:
         *("true_positive_rate", "selection_rate")
     ]
     assert both.metric not in list(METRICS)
-    ones = [eq.check(PAST, name) for name in both.metric.split("+")]
-    found = eq.check(PAST, both)
-    assert found.lower >= max(one.lower for one in ones) - 0.05
-    assert found.upper >= max(one.upper for one in ones)
+    findings = [eq.check(PAST, name) for name in both.metric.split("+")]
+    finding_of_both = eq.check(PAST, both)
+    assert finding_of_both.lower >= max(finding.lower for finding in findings) - 0.05
+    assert finding_of_both.upper >= max(finding.upper for finding in findings)
     r = {"A": 0.3, "B": 0.2}
     separate = [gap_given_r(PAST.cells, r, name) for name in both.metric.split("+")]
     assert gap_given_r(PAST.cells, r, both.metric) == max(separate)

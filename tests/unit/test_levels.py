@@ -50,7 +50,9 @@ def test_error_levels_of_an_audit_add_up(
 def test_every_bound_of_a_check_is_paid_for(labels: bool, precisions: bool, metric: str) -> None:
     """For FAIR two of a rate, of r and of a precision; else all of all groups, on both sides."""
     question = Question(metric, delta=0.06, delta_wrong_fair=0.1, delta_wrong_unfair=0.02)
-    budget = ErrorBudget.of_check(question, 3, labels=labels, precisions=precisions)
+    budget = ErrorBudget.of_check(
+        question, 3, uses_random_accepts=labels, uses_precisions=precisions
+    )
     bounds = 3 * (2 * len(METRICS[metric].rates) + 2 * labels + precisions)
     assert budget.past_fair * (2 + 2 * labels + 2 * precisions) == pytest.approx(0.1)
     assert budget.past_unfair * bounds == pytest.approx(0.02)
@@ -64,9 +66,14 @@ def test_the_table_in_the_guarantees_is_the_code_s() -> None:
     finite, unlimited = shares_of_audit(PAST_SHARE), shares_of_audit(0.0)
     assert list(rows) == list(finite)
     for part, row in rows.items():
-        written = [float(cell) for cell in row.split(" | ")]
-        assert written == pytest.approx(
-            [finite[part][0], unlimited[part][0], finite[part][1], unlimited[part][1]]
+        shares_in_table = [float(cell) for cell in row.split(" | ")]
+        assert shares_in_table == pytest.approx(
+            [
+                finite[part].fair,
+                unlimited[part].fair,
+                finite[part].unfair,
+                unlimited[part].unfair,
+            ]
         )
 
 

@@ -49,9 +49,11 @@ def test_a_new_rate_works_everywhere(metric: str, tmp_path: Path) -> None:
     question, costs = eq.Question(metric, gamma=0.1, epsilon=0.15, delta=0.1), eq.Costs(0.1, 1.0)
     lam = np.stack(np.meshgrid(*[np.linspace(0, 1, 101)] * 2), axis=-1).reshape(-1, 2)
     for world, truth in ((FAIR, "FAIR"), (UNFAIR, "UNFAIR")):
-        found = eq.check(world.past(), question)
+        finding = eq.check(world.past(), question)
         reached = deltas(world, metric, lam)
-        assert (found.lower, found.upper) == pytest.approx((reached.min(), reached.max()), abs=0.01)
+        assert (finding.lower, finding.upper) == pytest.approx(
+            (reached.min(), reached.max()), abs=0.01
+        )
         bound = eq.lower_bound(world, question, costs)
         assert bound == pytest.approx(brute_force(world, question, costs), rel=0.02)
         for size in (None, 20_000):
@@ -70,9 +72,9 @@ def test_a_new_rate_works_everywhere(metric: str, tmp_path: Path) -> None:
 
 def test_a_new_rate_is_planned_and_lives_in_a_ledger(metric: str, tmp_path: Path) -> None:
     question, costs = eq.Question(metric, gamma=0.1, epsilon=0.2, delta=0.1), eq.Costs(5, 100)
-    made = eq.plan(UNFAIR.past(), question, costs, trial_runs=4)
-    assert (made.recommended, made.others) == ("adaptive", ())
-    assert all(seen.is_decidable for seen in made.cases)
+    plan = eq.plan(UNFAIR.past(), question, costs, trial_runs=4)
+    assert (plan.recommended, plan.others) == ("adaptive", ())
+    assert all(case.is_decidable for case in plan.cases)
     live = eq.LiveAudit.create(
         str(tmp_path / "ledger.db"), "base", UNFAIR.past(50_000, 0), question, costs
     )

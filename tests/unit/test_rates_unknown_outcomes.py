@@ -41,8 +41,8 @@ def test_the_advice_does_not_make_a_fair_lender_unfair() -> None:
     with pytest.raises(BadData) as caught:
         eq.History.read(book, **COLUMNS)
     message = str(caught.value)
-    for words in ("a: ", " of ", "--unknown bounds", "--unknown like_known", "--until", "bias"):
-        assert words in message
+    for text in ("a: ", " of ", "--unknown bounds", "--unknown like_known", "--until", "bias"):
+        assert text in message
     dropped = eq.History.read(book[(book.granted == 0) | book.paid.notna()], **COLUMNS)
     assert eq.check(dropped, question).verdict == "UNFAIR"
     for mode in ("bounds", "like_known"):
@@ -106,7 +106,7 @@ def test_like_known_holds_every_point_of_its_box(rate: str) -> None:
     """But those that are out of reach whatever the unknown ones are, at half of the level."""
     counts = GroupCells(30, 20, 60, 15, cohorts=((20, 5, 5), (10, 15, 0), (0, 0, 10)))
     band = band_from_counts(RATES[rate], counts, 0.05)
-    whatever = band_from_counts(RATES[rate], GroupCells(30, 20, 60, 15), 0.025)
+    without_assumption = band_from_counts(RATES[rate], GroupCells(30, 20, 60, 15), 0.025)
     s_box = clopper_pearson(60, 125, 0.05 if rate == "selection_rate" else 0.05 / 14)
     for s in np.linspace(*s_box, 7):
         for share in (30 / 50, 30 / 65, 40 / 65):
@@ -114,7 +114,11 @@ def test_like_known_holds_every_point_of_its_box(rate: str) -> None:
             assert curve is not None
             for r in POINTS:
                 rate_at = curve.value_at(r)
-                if whatever.low.value_at(r) <= rate_at <= whatever.high.value_at(r):
+                if (
+                    without_assumption.low.value_at(r)
+                    <= rate_at
+                    <= without_assumption.high.value_at(r)
+                ):
                     assert band.low.value_at(r) - 1e-9 <= rate_at <= band.high.value_at(r) + 1e-9
 
 
@@ -178,8 +182,8 @@ def test_other_audits_refuse_it(audit: type) -> None:
     past = past_of({g: GroupCells(40, 10, 40, approved_unknown=10) for g in "ab"}, exact=False)
     with pytest.raises(InvalidInput, match="those of 20 are not known; the adaptive audit"):
         audit(past, eq.Question(), eq.Costs())
-    made = eq.plan(past, eq.Question("demographic_parity"), eq.Costs())
-    assert made.others == ()
+    plan = eq.plan(past, eq.Question("demographic_parity"), eq.Costs())
+    assert plan.others == ()
 
 
 @pytest.mark.parametrize("mode", ["bounds", "like_known"])

@@ -221,9 +221,9 @@ def _divide_error_level(inputs: CheckInputs, question: Question) -> ErrorBudget:
     return ErrorBudget.of_check(
         question,
         len(inputs.past.cells),
-        labels=inputs.uses_random_accepts,
-        precisions=inputs.assume.denied_no_better,
-        deciders=n_deciders,
+        uses_random_accepts=inputs.uses_random_accepts,
+        uses_precisions=inputs.assume.denied_no_better,
+        n_deciders=n_deciders,
     )
 
 

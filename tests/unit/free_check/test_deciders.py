@@ -105,7 +105,7 @@ def test_a_bound_of_q_is_missed_with_probability_at_most_alpha(q: float) -> None
 @pytest.mark.parametrize("metric", ["equal_opportunity", "equalized_odds"])
 def test_every_bound_is_paid_for(metric: str) -> None:
     question = eq.Question(metric, delta=0.06, delta_wrong_fair=0.1, delta_wrong_unfair=0.02)
-    budget = ErrorBudget.of_check(question, 3, deciders=[4, 9, 7])
+    budget = ErrorBudget.of_check(question, 3, n_deciders=[4, 9, 7])
     rates = len(METRICS[metric].rates)
     assert budget.past_fair * (2 + 9 + 7) == pytest.approx(0.1)
     page = Path(__file__).parents[3] / "docs" / "understand" / "guarantees.md"
