@@ -252,6 +252,17 @@ class MissingColumn(BadData):
         super().__init__(str(UnknownName("column of the file", column, header)))
 
 
+def columns_to_read(settings: Settings, verb: str) -> list[str]:
+    """Return every column that a :class:`RowReader` of the command might read, for a selection."""
+    roles = REQUIRED_ROLES[verb]
+    columns = [*roles, *SCORE_ROLES] if verb == "ask" else list(roles)
+    coding = settings.values.coding
+    if coding is not None:
+        for role in roles:
+            columns += coding.columns.get(role, ())
+    return columns
+
+
 class RowReader:
     """Turns rows about people into commands of one kind.
 

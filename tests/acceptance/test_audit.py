@@ -176,7 +176,7 @@ def test_one_person_at_a_time(ledger: str) -> None:
         ),
         (("ask", "loans"), "say whom it is about, PERSON GROUP DECISION or --file FILE"),
         (("ask", "loans", "-f", "missing.csv"), "no such file: missing.csv"),
-        (("ask", "loans", "-f", "people.xlsx"), "unknown kind of file '.xlsx'"),
+        (("ask", "loans", "-f", "people.pdf"), "unknown kind of file '.pdf'"),
         (("report", "loans", "--to", "report.pdf"), "unknown form of report '.pdf'"),
         (("verify", "-f", "missing.jsonl"), "cannot read missing.jsonl"),
         (("verify",), "'NAME' or '--file' is needed"),

@@ -18,6 +18,7 @@ from equipoise.finding import Finding
 from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.commands import person_of, printable, read_command
 from equipoise.ledger.verify import PersonRecord, PersonState
+from equipoise.people import understand_group
 from equipoise.planning import Plan
 from equipoise.report import Report, to_html
 from equipoise.report.content import plan_similar_audit
@@ -76,7 +77,10 @@ def commands(context: CommandContext, commands: Commands) -> JSONResponse:
     What is answered is on disk. Commands may be repeated: what was carried out before is answered
     as it was, with ``repeated`` true.
     """
-    read_commands = [read_command(command.model_dump()) for command in commands]
+    values = context.audit.reader.settings.values
+    read_commands = [
+        understand_group(read_command(command.model_dump()), values) for command in commands
+    ]
     results = []
     for command, result in zip(read_commands, context.results(read_commands), strict=True):
         if isinstance(result, HttpProblem):

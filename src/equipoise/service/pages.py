@@ -17,6 +17,14 @@ from equipoise.history.coding import ValueReader
 from equipoise.ledger import LiveAudit, Reply, commands
 from equipoise.ledger.commands import Command
 from equipoise.ledger.verify import PersonState
+from equipoise.people import (
+    BatchResult,
+    MissingColumn,
+    RowReader,
+    RowResult,
+    carry_out,
+    columns_to_read,
+)
 from equipoise.protocol import Want
 from equipoise.report.event_log import log_rows
 from equipoise.service.access import SESSION_COOKIE, Reader, count_failed_attempt, new_session
@@ -27,6 +35,7 @@ from equipoise.service.context import AuditContext, AuditorContext, ReaderContex
 from equipoise.service.forms import Form, SentForm, read_form, render_page
 from equipoise.service.problems import HttpProblem, as_problem
 from equipoise.service.tokens import READERS
+from equipoise.service.uploads import explain_missing_column
 
 router = APIRouter(include_in_schema=False)
 
@@ -224,7 +233,7 @@ def _command_from_form(form: Form, action: str, live: LiveAudit) -> Command | In
 def _command_from_words(
     tag: str, words: Mapping[str, str], values: ValueReader
 ) -> Command | InvalidInput:
-    """Return a command from the words of a form or of a table's row, or why it is none."""
+    """Return a command from the words of a form, or why it is none."""
     readers: dict[str, Callable[[str], Any]] = {
         "group": values.read_group,
         "decision": partial(values.read_bit, "decision"),
@@ -260,11 +269,15 @@ def confirm(context: ReaderContext, form: SentForm) -> Response:
     carried_out, refused = ([*map(str, form.getlist(name))] for name in ("execute", "withdraw"))
     if both := sorted(set(carried_out) & set(refused)):
         raise InvalidInput(f"{both[0]!r} is ticked as carried out and as refused; choose one")
-    person_commands: list[tuple[str, Command]] = [
-        (person, commands.Execute(person)) for person in carried_out
+    ticked: list[Command] = [commands.Execute(person) for person in carried_out]
+    ticked += [commands.Withdraw(person) for person in refused]
+    row_results = [
+        RowResult(number, commands.person_of(command), command, result)
+        for number, (command, result) in enumerate(
+            zip(ticked, context.results(ticked), strict=True), start=1
+        )
     ]
-    person_commands += [(person, commands.Withdraw(person)) for person in refused]
-    return _batch_page(context, "Overrides", person_commands)
+    return _batch_page(context, "Overrides", row_results)
 
 
 @router.post("/audits/{audit}/upload")
@@ -273,19 +286,22 @@ async def upload(context: ReaderContext, request: Request) -> Response:
     if not context.caller.may_do("ask"):
         raise HttpProblem("forbidden")
     uploads = request.app.state.uploads
+    settings = context.reader.settings
     async with uploads.receive_form(request) as form:
         are_outcomes = form.text("what") == "outcomes"
-        required = ("person", "outcome") if are_outcomes else ("person", "group", "decision")
-        optional = () if are_outcomes else ("score", "price", "version")
-        rows = await uploads.read(form.table, rows=required, optional=optional)
-    tag, title = ("tell", "Outcomes") if are_outcomes else ("ask", "Arrivals")
+        verb = "tell" if are_outcomes else "ask"
+        columns = columns_to_read(settings, verb)
+        table = await uploads.read_people(form.table, columns)
+    try:
+        reader = RowReader(settings, verb, table.header)
+    except MissingColumn as error:
+        raise explain_missing_column(error) from None
+    title = "Outcomes" if are_outcomes else "Arrivals"
 
-    def carried_out() -> HTMLResponse:
-        values = context.reader.settings.values
-        person_commands = [(row["person"], _command_from_words(tag, row, values)) for row in rows]
-        return _batch_page(context, title, person_commands)
+    def carry_out_rows() -> HTMLResponse:
+        return _batch_page(context, title, carry_out(table.rows, reader, context.results))
 
-    return await run_in_threadpool(carried_out)
+    return await run_in_threadpool(carry_out_rows)
 
 
 # -- pages ----------------------------------------------------------------------------------------
@@ -313,32 +329,19 @@ def _audit_page(
 
 
 def _batch_page(
-    context: AuditContext, title: str, person_commands: Iterable[tuple[str, Command | InvalidInput]]
+    context: AuditContext, title: str, row_results: Iterable[RowResult]
 ) -> HTMLResponse:
-    """Carry out a command per person and say what came of them."""
-    rows = list(person_commands)
-    results = context.results([command for _, command in rows])
-    outcomes = [(*row, result) for row, result in zip(rows, results, strict=True)]
-    carried_out = [
-        (command, result) for _, command, result in outcomes if isinstance(result, Reply)
-    ]
-    repeated = sum(reply.repeated for _, reply in carried_out)
-    return _page(
-        context,
-        "batch.html",
-        title=title,
-        rows=len(rows),
-        new=len(carried_out) - repeated,
-        repeated=repeated,
-        wanted=[
-            reply.person
-            for command, reply in carried_out
-            if isinstance(command, commands.Ask) and command.decision == 0 and not reply.repeated
-            if reply.want is Want.LABEL
-        ],
-        refused=[
-            (person, str(result))
-            for person, _, result in outcomes
-            if isinstance(result, HttpProblem)
-        ],
-    )
+    """Show what came of the rows of a table, or of the people on a list."""
+    batch = BatchResult()
+    wanted: list[str] = []
+    for row in row_results:
+        batch.add(row)
+        if isinstance(row.result, Reply) and _is_new_override(row.command, row.result):
+            wanted.append(row.person)
+    return _page(context, "batch.html", title=title, batch=batch, wanted=wanted)
+
+
+def _is_new_override(command: object, reply: Reply) -> bool:
+    """Whether a denial is to be overridden of a person who was not asked about before."""
+    is_denied = isinstance(command, commands.Ask) and command.decision == 0
+    return is_denied and not reply.repeated and reply.want is Want.LABEL

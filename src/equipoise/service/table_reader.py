@@ -18,13 +18,6 @@ from equipoise.history.problems import UnreadTable
 
 MAX_PEOPLE = 100_000  # people in one upload
 MAX_ANSWER_CHARACTERS = 64 << 20  # characters that the service is ready to hear
-COLUMN_CONTENTS = {
-    "person": "the pseudonyms of people",
-    "group": "their groups",
-    "decision": "the decisions about them",
-    "outcome": "their outcomes",
-}
-"""Column of an upload -> what it holds."""
 ADDRESS_SPACE_HEADROOM = 3 << 30  # address space that engines reserve without using it
 
 
@@ -34,7 +27,7 @@ def _main() -> None:
     _limit(job["memory"], job["seconds"], job["folder"])
     try:
         _require_table(job["path"])
-        answer: dict[str, Any] = {"found": _rows(job) if "rows" in job else _counts(job)}
+        answer: dict[str, Any] = {"found": _people(job) if "people" in job else _counts(job)}
     except MemoryError:
         return
     except Exception as error:  # whatever a broken file does to its reader
@@ -85,42 +78,21 @@ def _counts(job: Mapping[str, Any]) -> Any:
     }
 
 
-def _rows(job: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return rows as text, by column, without columns that nobody asked for."""
-    header, rows = _table(job["path"])
-    for name in job["rows"]:
-        if name not in header:
-            raise InvalidInput(
-                f"the table has no column {name!r}; it has {', '.join(header)}. Give the one that "
-                f"holds {COLUMN_CONTENTS[name]} the name {name!r}, and send the table again"
-            )
-    column_indices = {
-        column: header.index(column)
-        for column in (*job["rows"], *job["optional"])
-        if column in header
-    }
-    return [{name: row[index] for name, index in column_indices.items()} for row in rows]
+def _people(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the header of a table of people, and of every row the line, cells and problem.
 
+    The cells are those of ``columns``, in that order: the columns that the job asks for.
+    """
+    from equipoise.people import read_people
 
-def _table(path: str) -> tuple[list[str], list[list[str]]]:
-    import duckdb
-
-    if path.endswith(".xlsx"):
-        from openpyxl import load_workbook
-
-        sheet = load_workbook(path, read_only=True, data_only=True).worksheets[0]
-        header, *rows = [list(row) for row in sheet.iter_rows(values_only=True)] or [[]]
-    else:
-        engine: Any = duckdb.connect()
-        if path.endswith(".csv"):
-            table = engine.read_csv(path, header=True, all_varchar=True)
-        else:
-            table = engine.read_parquet(path)
-        header, rows = table.columns, table.limit(MAX_PEOPLE + 1).fetchall()
-    if len(rows) > MAX_PEOPLE:
-        raise InvalidInput(f"a table may hold at most {MAX_PEOPLE:,} people; send it in parts")
-    cells = [["" if cell is None else str(cell).strip() for cell in row] for row in rows]
-    return [str(name) for name in header], cells
+    table = read_people(Path(job["path"]))
+    columns = [column for column in table.header if column in job["people"]]
+    rows: list[tuple[int, list[Any], str]] = []
+    for row in table.rows:
+        if len(rows) == MAX_PEOPLE:
+            raise InvalidInput(f"a table may hold at most {MAX_PEOPLE:,} people; send it in parts")
+        rows.append((row.line, [row.cells.get(column) for column in columns], row.problem))
+    return {"header": table.header, "columns": columns, "rows": rows}
 
 
 def _require_table(path: str) -> None:

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from starlette.datastructures import UploadFile
 
 from equipoise.errors import InvalidInput
 from equipoise.history.problems import UnreadTable
+from equipoise.people import MissingColumn, NumberedRow, PeopleTable
 from equipoise.service.forms import Form, read_own_form
 from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
@@ -30,6 +31,24 @@ from equipoise.service.settings import ServiceSettings
 TABLE_SUFFIXES = (".csv", ".parquet", ".xlsx")
 COPY_BYTES = 1 << 20  # that are copied at a time
 READER_COMMAND = (sys.executable, "-P", str(Path(__file__).with_name("table_reader.py")))
+
+
+COLUMN_CONTENTS = {
+    "person": "the pseudonyms of people",
+    "group": "their groups",
+    "decision": "the decisions about them",
+    "outcome": "their outcomes",
+}
+"""Role of a column in a table of people -> what it holds."""
+
+
+def explain_missing_column(error: MissingColumn) -> InvalidInput:
+    """Return an error that says, for people who look at a form, which column a table lacks."""
+    return InvalidInput(
+        f"the table has no column {error.column!r}; it has {', '.join(error.header)}. Give the one "
+        f"that holds {COLUMN_CONTENTS[error.role]} the name {error.role!r}, and send the table "
+        "again"
+    )
 
 
 class Uploads:
@@ -52,6 +71,15 @@ class Uploads:
         finally:
             self._busy_callers.discard(caller)
             await request.close()
+
+    async def read_people(self, table: UploadFile | None, columns: Sequence[str]) -> PeopleTable:
+        """Return the rows of a table of people, with the columns that are asked for."""
+        answer = await self.read(table, people=columns)
+        rows = (
+            NumberedRow(line, dict(zip(answer["columns"], cells, strict=True)), problem)
+            for line, cells, problem in answer["rows"]
+        )
+        return PeopleTable(tuple(answer["header"]), rows)
 
     async def read(self, table: UploadFile | None, **job: Any) -> Any:
         """Return what the program that reads tables finds; see ``table_reader.py``.
