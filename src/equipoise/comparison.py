@@ -60,7 +60,10 @@ class GapScale(StrEnum):
         return "difference" if self is GapScale.DIFFERENCE else "shortfall"
 
     def gap(self, low: ArrayLike, high: ArrayLike) -> Array:
-        """Return how far a lower and a higher rate are apart; not positive where low >= high."""
+        """Return how far a lower and a higher rate are apart; not positive where low >= high.
+
+        ``low`` and ``high`` broadcast.
+        """
         low = np.asarray(low, dtype=float)
         high = np.asarray(high, dtype=float)
         if self is GapScale.DIFFERENCE:
@@ -78,25 +81,27 @@ class GapScale(StrEnum):
         """Return the largest rate that is ``gap`` below a rate."""
         return rate - gap if self is GapScale.DIFFERENCE else rate * (1.0 - gap)
 
-    def halved(self, gap: Array) -> Array:
+    def half_gap(self, gap: Array) -> Array:
         """Return the smallest c for which two rates with this gap can both be c from a third."""
         if self is GapScale.DIFFERENCE:
             return np.asarray(gap / 2.0)
         return np.asarray(1.0 - np.sqrt(1.0 - gap))
 
-    def opposite(self, gap: float) -> float:
-        """Return the gap that leads back: ``below(x, c) = above(x, opposite(c))``."""
+    def reversed_gap(self, gap: float) -> float:
+        """Return the gap that leads back: ``below(x, c) = above(x, reversed_gap(c))``."""
         return -gap if self is GapScale.DIFFERENCE else -gap / (1.0 - gap)
 
-    def unit(self, rate: Array) -> Array:
+    def rate_per_gap(self, rate: Array) -> Array:
         """Return about how far a rate moves when its gap to another rate moves by 1."""
-        return (
-            np.ones_like(rate) if self is GapScale.DIFFERENCE else np.maximum(rate, _SMALLEST_RATE)
-        )
+        if self is GapScale.DIFFERENCE:
+            return np.ones_like(rate)
+        return np.maximum(rate, _SMALLEST_RATE)
 
-    def scale(self, rate: Array) -> Array:
+    def to_gap_units(self, rate: Array) -> Array:
         """Return a rate in units in which equal steps are equal gaps: itself, or its logarithm."""
-        return rate if self is GapScale.DIFFERENCE else np.log(np.maximum(rate, _SMALLEST_RATE))
+        if self is GapScale.DIFFERENCE:
+            return rate
+        return np.log(np.maximum(rate, _SMALLEST_RATE))
 
 
 @dataclass(frozen=True)
@@ -341,7 +346,7 @@ class Block:
             return gap_below
         if self.direction == "above":
             return gap_above
-        gap_between_others = scale.halved(scale.gap(lowest_high, highest_low))
+        gap_between_others = scale.half_gap(scale.gap(lowest_high, highest_low))
         return np.maximum(np.maximum(gap_below, gap_above), gap_between_others)
 
 

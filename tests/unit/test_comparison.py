@@ -326,7 +326,7 @@ def test_groups_that_are_left_out_may_be_anything() -> None:
     question = Question("predictive_parity", compare=Compare(leave_out=("?",)))
     finding = check(eq.History.from_cells(Cells(cells)), question)
     assert finding.approved_only == pytest.approx(0.75 - 2 / 3)
-    assert GapScale.RATIO.opposite(0.2) == pytest.approx(-0.25)
+    assert GapScale.RATIO.reversed_gap(0.2) == pytest.approx(-0.25)
 
 
 def test_who_is_left_out_is_named_as_the_strata_are_read() -> None:

@@ -112,7 +112,7 @@ def fair_set(
     most = np.full(shape, np.nan)
     members = list(block.groups)
     if block.direction != "above":
-        least[..., members] = 0.0 if block.reference is None else scale.opposite(gap)
+        least[..., members] = 0.0 if block.reference is None else scale.reversed_gap(gap)
     if block.direction != "below":
         most[..., members] = gap
     if block.reference is not None:

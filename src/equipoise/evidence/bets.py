@@ -102,7 +102,7 @@ def alternatives(corners: Corners, steps: Array, rows: slice, compare: GapScale)
         np.stack([side, -side]),
     )
     slope, start = np.abs(aim.slope(at)), aim.value(at)
-    wanted = steps * compare.unit(start.max(axis=0)) + extra
+    wanted = steps * compare.rate_per_gap(start.max(axis=0)) + extra
     pull = np.maximum(at * (1.0 - at), 1e-4) * slope
     low, high = 0.02 * at, 1.0 - 0.02 * (1.0 - at)  # one label never ruins a bet
     moved = []

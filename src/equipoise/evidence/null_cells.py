@@ -402,7 +402,7 @@ def _steepest(wrong: WrongAnswers, a: int, b: int, at: Array, edges: Array, acti
 def _grid(bands: Sequence[Band], step: float, compare: GapScale) -> Array:
     """Return the ends of intervals of r over which no rate of a group moves more than ``step``."""
     fine = np.linspace(0.0, 1.0, 4097)
-    scaled = [compare.scale(band.low.value(fine)) for band in bands]
+    scaled = [compare.to_gap_units(band.low.value(fine)) for band in bands]
     moves = np.max([np.abs(np.diff(rate)) for rate in scaled], axis=0)
     moved = np.concatenate([[0.0], np.cumsum(moves + 1e-9 / 4096)])  # constants move nowhere
     count = max(1, int(np.ceil(moved[-1] / step)))
@@ -508,7 +508,7 @@ def _level_grid(bands: Sequence[Band], step: float, compare: GapScale) -> Array:
     """Return the ends of intervals of at most ``step`` over all values that a rate may take."""
     values = [curve.value([0.0, 1.0]) for band in bands for curve in (band.low, band.high)]
     ends = np.array([np.min(values), np.max(values)])
-    first, last = compare.scale(ends)
+    first, last = compare.to_gap_units(ends)
     scaled = np.linspace(first, last, 2 + int((last - first) / step))
     grid = scaled if compare is GapScale.DIFFERENCE else np.exp(scaled)
     grid[0], grid[-1] = ends
@@ -530,4 +530,4 @@ def _aim(rates: BandsByRate, a: int, b: int, rate: Ints) -> Curve:
 
 
 def _unit(compare: GapScale, aim: Curve, at: Array) -> Array:
-    return compare.unit(aim.value(at).max(axis=0))
+    return compare.rate_per_gap(aim.value(at).max(axis=0))
