@@ -569,3 +569,31 @@ def test_what_is_fair_between_the_ends_of_a_cell_lies_in_it() -> None:
     audit = AdaptiveAudit(world.past(), question, Costs())
     assert audit.finding is None
     assert run(audit, world, 0).verdict is Verdict.FAIR
+
+
+# -- labels that come before an earlier one ------------------------------------------------------
+
+APART = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.0), "B": (0.3, 0.1, 0.6, 1.0)})
+OMISSION = Question("false_omission_parity", gamma=0.05, epsilon=0.05)
+
+
+def requests(audit: AdaptiveAudit, labels: int) -> list[Ticket]:
+    return [ask_for_label(audit, APART.groups[i % 2]) for i in range(labels)]
+
+
+def test_one_label_that_is_out_holds_nothing_up() -> None:
+    """What each label meets is fixed at its request, so labels may be weighed beyond the first."""
+    audit = AdaptiveAudit(APART.past(), OMISSION, Costs())
+    for ticket in requests(audit, 80)[1:]:
+        audit.tell(ticket, int(APART.r[ticket.group]))
+    assert audit.finding is not None
+    assert audit.finding.verdict is Verdict.UNFAIR
+    assert audit.pending > 0
+
+
+def test_many_labels_that_are_out_could_all_be_otherwise() -> None:
+    audit = AdaptiveAudit(APART.past(), OMISSION, Costs())
+    tickets = requests(audit, 80)
+    for ticket in tickets[::2]:  # one group's only
+        audit.tell(ticket, int(APART.r[ticket.group]))
+    assert audit.finding is None
