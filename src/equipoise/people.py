@@ -462,13 +462,13 @@ class BatchResult(JsonValue):
     refused: list[dict[str, Any]] = field(default_factory=list)
     answers: dict[str, int] = field(default_factory=dict)
 
-    def add(self, row: RowResult) -> None:
-        """Count one row."""
+    def add(self, row: RowResult, describe: Callable[[Exception], str] = str) -> None:
+        """Count one row; ``describe`` puts into words why it was refused."""
         self.rows += 1
         if row.result is None:
             self.silent += 1
         elif not isinstance(row.result, Reply):
-            refused = {"line": row.line, "person": row.person, "problem": str(row.result)}
+            refused = {"line": row.line, "person": row.person, "problem": describe(row.result)}
             self.refused.append(refused)
         else:
             self.repeated += row.result.repeated

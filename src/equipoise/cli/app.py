@@ -10,8 +10,8 @@ from typing import Any, cast
 import typer
 from typer.core import TyperGroup
 
+from equipoise.cli.errors import describe_error
 from equipoise.errors import EquipoiseError
-from equipoise.messages.refusals import to_shell
 
 # In the order of the help; the module of each has an ``app``, which is a typer.Typer.
 COMMANDS = ("demo", "check", "plan", "simulate", "audit", "serve", "token")
@@ -28,7 +28,7 @@ class LazyGroup(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command, or None if there is no such one."""
+        """Return a command; None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
         command = typer.main.get_command(import_module(f"equipoise.cli.{cmd_name}").app)
@@ -36,20 +36,23 @@ class LazyGroup(TyperGroup):
         return command
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        in_json = "--json" in ctx.args
+        """Run the command; end with code 2 and one message, in JSON if that was asked for."""
+        in_json = "--json" in ctx.args  # read before the command takes its arguments away
         try:
             return super().invoke(ctx)
         except EquipoiseError as error:
-            # An audit's refusal knows the command of the shell that helps.
-            said = str(error) if error.refusal is None else to_shell(error.refusal)
-            kind = type(error).__name__
+            error_name = type(error).__name__
+            message = describe_error(error)
         except UsageError as error:
-            where = getattr(error, "ctx", None) or ctx
-            message = error.format_message()  # type: ignore[attr-defined]
-            said, kind = f"{message} (see: {where.command_path} --help)", "UsageError"
-        problem = json.dumps({"error": kind, "message": said}, ensure_ascii=False)
-        print(problem if in_json else f"error: {said}", file=sys.stderr)
+            error_name = "UsageError"
+            failed_context = getattr(error, "ctx", None) or ctx
+            text = error.format_message()  # type: ignore[attr-defined]
+            message = f"{text} (see: {failed_context.command_path} --help)"
+        if in_json:
+            problem = {"error": error_name, "message": message}
+            print(json.dumps(problem, ensure_ascii=False), file=sys.stderr)
+        else:
+            print(f"error: {message}", file=sys.stderr)
         raise typer.Exit(2)
 
 
@@ -61,8 +64,8 @@ app = typer.Typer(
 )
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_asked_for: bool) -> None:
+    if is_asked_for:
         from equipoise import __version__
 
         typer.echo(f"equipoise {__version__}")

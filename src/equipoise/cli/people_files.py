@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from equipoise._output_files import refuse_overwriting, replace_file
 from equipoise.cli.console import Answer, show_activity
+from equipoise.cli.errors import describe_error
 from equipoise.cli.replies import REPLY_TEXT
 from equipoise.errors import BadData, InvalidInput
 from equipoise.ledger.commands import Reply
@@ -67,7 +68,7 @@ def carry_out_file(
         if results is not None:
             row_results = _write_results(results, row_results)
         for row_result in row_results:
-            batch.add(row_result)
+            batch.add(row_result, describe_error)
     return Answer(batch, describe_batch(batch), refusal_of(batch))
 
 
@@ -80,7 +81,7 @@ def _write_results(path: Path, row_results: Iterable[RowResult]) -> Iterator[Row
             reply = row_result.result
             if reply is not None:
                 if not isinstance(reply, Reply):
-                    reply = Reply(row_result.person, problem=str(reply))
+                    reply = Reply(row_result.person, problem=describe_error(reply))
                 cells = [getattr(reply, column) for column in RESULT_COLUMNS]
                 writer.writerow([row_result.line, *cells])
             yield row_result

@@ -53,7 +53,7 @@ def test_advice_runs_where_the_past_was_read_the_other_way_round(run: Run) -> No
     assert "the outcome is noted" in run("tell hmda h2 good")
     conflict = run("tell hmda h2 bad", 2)
     assert "outcome 1 (good) of person 'h2' is stored; got 0 (bad)" in conflict
-    advice = conflict.partition("(equipoise audit ")[2].rpartition(")")[0]
+    advice = conflict.partition(" is right: equipoise audit ")[2]
     assert "the outcome is corrected" in run(advice)
 
 
