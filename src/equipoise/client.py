@@ -1,8 +1,8 @@
-"""A live audit on a server, used like one in a ledger: the same verbs, over HTTP.
+"""A live audit on a server, used like one in a ledger: the same commands, over HTTP.
 
-Every call may be repeated, so a call that got no answer is: after a lost connection, a busy or
-restarting server, for as long as ``patience`` says. What was carried out before is answered as it
-was.
+Every call may be repeated, because the server answers what was carried out before as it was. So the
+client repeats a call that got no answer, for as long as ``patience`` says: after a lost connection,
+or while the server is busy or restarts.
 """
 
 from __future__ import annotations
@@ -36,15 +36,18 @@ if TYPE_CHECKING:
 
 __all__ = ["AccessDenied", "RemoteAudit"]
 
-AGAIN = (408, 429, 502, 503, 504)
-POLLED = 0.5  # seconds between looks at a verification
+RETRY_STATUS_CODES = (408, 429, 502, 503, 504)  # the server, or a proxy, may answer later
+FIRST_WAIT = 0.05  # seconds before a call is repeated; doubled each time
+LONGEST_OWN_WAIT = 5.0  # seconds; doubling stops here
+LONGEST_ASKED_WAIT = 30.0  # seconds; a server may ask for so long a wait
+POLL_INTERVAL = 0.5  # seconds between questions whether a verification has ended
 
 
 class AccessDenied(EquipoiseError):
-    """The token is none, has expired, or may not do this."""
+    """The token is unknown or has expired, or its role may not do this."""
 
 
-ERRORS: Mapping[str, type[EquipoiseError]] = {
+ERROR_CLASSES: Mapping[str, type[EquipoiseError]] = {
     "unauthenticated": AccessDenied,
     "forbidden": AccessDenied,
     "unknown-person": UnknownPerson,
@@ -71,7 +74,9 @@ class RemoteAudit(AuditCommands):
     token
         As ``equipoise token new`` showed it.
     patience
-        Seconds for which a call is repeated while nobody answers.
+        Seconds for which a call is repeated while the server does not answer.
+    timeout
+        Seconds to wait for the answer to one call.
 
     Notes
     -----
@@ -117,10 +122,10 @@ class RemoteAudit(AuditCommands):
         **settings: Any,
     ) -> RemoteAudit:
         """Begin an audit, or find it begun; ``settings`` as in :meth:`LiveAudit.create`."""
-        made = cls(url, name, token=token, patience=patience)
+        audit = cls(url, name, token=token, patience=patience)
         body = {"past": history.cells.to_dict(), "question": question, "costs": costs, **settings}
-        made._call("PUT", "", to_plain_data(body))
-        return made
+        audit._call("PUT", "", to_plain_data(body))
+        return audit
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -136,20 +141,18 @@ class RemoteAudit(AuditCommands):
 
     def results(self, commands: Sequence[Command]) -> list[Reply | EquipoiseError]:
         """Send checked commands, at most 1,000; return a result for each."""
-        sent = [_keyed(one).to_dict() for one in commands]
-        found = self._call("POST", "/commands", {"commands": sent}).get("results", ())
-        if len(found) != len(sent):
+        sent = [_with_key(command).to_dict() for command in commands]
+        answers = self._call("POST", "/commands", {"commands": sent}).get("results", ())
+        if len(answers) != len(sent):
             raise LedgerError(
-                f"{len(found)} of {len(sent)} commands were answered; send them again"
+                f"{len(answers)} of {len(sent)} commands were answered; send them again"
             )
-        return [
-            _error(one["problem"]) if one.get("problem") else Reply.from_dict(one) for one in found
-        ]
+        return [_read_result(answer) for answer in answers]
 
     def overdue(self, *, days: float | None = None) -> list[Reply]:
         """Mark the requests that are older than ``days`` (the audit's ``overdue_after``)."""
-        found = self._call("POST", "/overdue", {"days": days})
-        return [Reply.from_dict(one) for one in found["results"]]
+        answer = self._call("POST", "/overdue", {"days": days})
+        return [Reply.from_dict(reply) for reply in answer["results"]]
 
     # -- where it stands, and proof ---------------------------------------------------------------
 
@@ -168,9 +171,10 @@ class RemoteAudit(AuditCommands):
 
     def checkpoint(self) -> Checkpoint:
         """Return the chain's present end, to keep; the server remembers that it was handed out."""
-        found = self._call("POST", "/checkpoints")
-        names = ("audit", "seq", "hash", "time")
-        return Checkpoint(name=self.name, **{name: found[name] for name in names})
+        end = self._call("POST", "/checkpoints")
+        return Checkpoint(
+            name=self.name, audit=end["audit"], seq=end["seq"], hash=end["hash"], time=end["time"]
+        )
 
     def verify(self) -> dict[str, Any]:
         """Have the ledger checked against its events and every checkpoint handed out.
@@ -182,13 +186,14 @@ class RemoteAudit(AuditCommands):
         LedgerError
             If something was changed, or the server was stopped before the end.
         """
-        found: dict[str, Any] = self._call("POST", "/verifications")
-        while found["kind"] == "running":
-            time.sleep(POLLED)
-            found = self._call("GET", f"/verifications/{found['id']}")
-        if found["kind"] != "verified":
-            raise LedgerError(found["note"] or "the server was stopped meanwhile; verify again")
-        return found
+        verification: dict[str, Any] = self._call("POST", "/verifications")
+        while verification["kind"] == "running":
+            time.sleep(POLL_INTERVAL)
+            verification = self._call("GET", f"/verifications/{verification['id']}")
+        if verification["kind"] != "verified":
+            reason = verification["note"] or "the server was stopped meanwhile; verify again"
+            raise LedgerError(reason)
+        return verification
 
     def events(self, *, after: int = 0) -> Iterator[dict[str, Any]]:
         """Yield what happened, event by event, as far as it goes now."""
@@ -197,69 +202,99 @@ class RemoteAudit(AuditCommands):
             after = page[-1]["seq"]
 
     def person(self, person: str) -> dict[str, Any] | None:
-        """Return what is stored about a person, None if nobody asked about them."""
-        found: list[dict[str, Any]] = self._call("POST", "/people", {"people": [person]})["people"]
-        return found[0] if found else None
+        """Return what is stored about a person; None if they were never asked about."""
+        answer = self._call("POST", "/people", {"people": [person]})
+        records: list[dict[str, Any]] = answer["people"]
+        return records[0] if records else None
 
     def people(self, *, states: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
         """Yield people in order of arrival, in the given states, page by page."""
         states = (states,) if isinstance(states, str) else states
-        wanted, after = "".join(f"&state={quote(state)}" for state in states), 0
+        state_filter = "".join(f"&state={quote(state)}" for state in states)
+        after = 0
         while after is not None:
-            page = self._call("GET", f"/people?after={after}&limit={BATCH_LIMIT}{wanted}")
+            page = self._call("GET", f"/people?after={after}&limit={BATCH_LIMIT}{state_filter}")
             yield from page["people"]
             after = page["next"]
 
     # -- helpers ----------------------------------------------------------------------------------
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Call until somebody answers; every call may be repeated."""
+        """Return the JSON that the server answers; repeat the call until it does.
+
+        Raises
+        ------
+        EquipoiseError
+            If the server refuses the call, or does not answer within ``patience`` seconds.
+        """
         import httpx
 
-        deadline, wait = time.monotonic() + self._patience, 0.05
+        deadline = time.monotonic() + self._patience
+        wait = FIRST_WAIT
         while True:
             try:
-                answer = self._http.request(method, self._root + path, json=body)
-                if answer.is_success:
-                    return _read(answer)
-                problem = _error_of(answer)
-                if answer.status_code not in AGAIN:
-                    raise problem
-                asked = answer.headers.get("retry-after", "")  # seconds; a proxy may send a date
-                wait = min(max(wait, float(asked) if asked.isdecimal() else 0.0), 30.0)
-                words = str(problem)
-            except httpx.RequestError as error:
-                words = f"no answer from {self._http.base_url}: {error}"
+                response = self._http.request(method, self._root + path, json=body)
+                if response.is_success:
+                    return _read_json(response)
+                error = _read_error(response)
+                if response.status_code not in RETRY_STATUS_CODES:
+                    raise error
+                wait = max(wait, _asked_wait(response))
+                failure = str(error)
+            except httpx.RequestError as connection_error:
+                failure = f"no answer from {self._http.base_url}: {connection_error}"
             if time.monotonic() + wait > deadline:
-                raise LedgerError(f"{words}; repeating the call is safe")
+                raise LedgerError(f"{failure}; repeating the call is safe")
+            # Clients that failed together come back at different times.
             time.sleep(wait * random.uniform(0.5, 1.0))
-            wait = min(2.0 * wait, 5.0)
+            wait = min(2.0 * wait, LONGEST_OWN_WAIT)
 
 
-def _keyed(command: Command) -> Command:
-    """Return a decision about the audit with a key, so that a repeated call is known as one."""
+def _asked_wait(response: httpx.Response) -> float:
+    """Return how many seconds a server asks to wait, at most 30; 0 if it does not say."""
+    retry_after = response.headers.get("retry-after", "")
+    if not retry_after.isdecimal():  # a proxy may send a date
+        return 0.0
+    return min(float(retry_after), LONGEST_ASKED_WAIT)
+
+
+def _with_key(command: Command) -> Command:
+    """Return a command about the whole audit with a key, so that a repeated call is known as one.
+
+    A command about a person needs none: the ledger knows by the person that it was carried out.
+    """
     if command.key or commands.person_of(command):
         return command
     return replace(command, key=secrets.token_hex(16))
 
 
-def _read(answer: httpx.Response) -> dict[str, Any]:
+def _read_json(response: httpx.Response) -> dict[str, Any]:
     try:
-        return dict(answer.json())
+        return dict(response.json())
     except (TypeError, ValueError):
         raise LedgerError(
-            f"what answers at {answer.url.host} is not the service, or somebody between: "
-            f"{answer.text[:60]!a}"
+            f"what answers at {response.url.host} is not the service, or somebody between: "
+            f"{response.text[:60]!a}"
         ) from None
 
 
-def _error_of(answer: httpx.Response) -> EquipoiseError:
+def _read_result(answer: Mapping[str, Any]) -> Reply | EquipoiseError:
+    """Return the reply to one command, or why it was refused."""
+    if answer.get("problem"):
+        return _error_of(answer["problem"])
+    return Reply.from_dict(answer)
+
+
+def _read_error(response: httpx.Response) -> EquipoiseError:
+    """Return the error that a response without success stands for."""
     try:
-        return _error(answer.json())
+        return _error_of(response.json())
     except (KeyError, TypeError, ValueError, AttributeError):
-        return LedgerError(f"the server answered {answer.status_code} without a reason")
+        return LedgerError(f"the server answered {response.status_code} without a reason")
 
 
-def _error(problem: Mapping[str, Any]) -> EquipoiseError:
-    kind = str(problem["type"]).removeprefix("urn:equipoise:")
-    return ERRORS.get(kind, InvalidInput)(f"{problem.get('detail') or problem['title']} ({kind})")
+def _error_of(problem: Mapping[str, Any]) -> EquipoiseError:
+    """Return a problem of the server as the error that a ledger would raise."""
+    problem_type = str(problem["type"]).removeprefix("urn:equipoise:")
+    error_class = ERROR_CLASSES.get(problem_type, InvalidInput)
+    return error_class(f"{problem.get('detail') or problem['title']} ({problem_type})")
