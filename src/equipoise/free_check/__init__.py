@@ -1,11 +1,20 @@
 """The free check: what past data alone establish, at no cost."""
 
-from equipoise.free_check.answer import Check, check
+from equipoise.free_check.answer import (
+    Check,
+    check,
+    free_verdict,
+    list_assumptions,
+    name_short_strata,
+)
 from equipoise.free_check.assumptions import Assume
-from equipoise.free_check.explanations import list_assumptions, name_short_strata
-from equipoise.free_check.gaps import gap_bounds, rate_intervals
-from equipoise.free_check.past_bounds import CheckInputs, bands_from_past, group_shares
-from equipoise.free_check.verdict import free_verdict
+from equipoise.free_check.bounds import (
+    CheckInputs,
+    bands_from_past,
+    gap_bounds,
+    group_shares,
+    rate_intervals,
+)
 
 __all__ = [
     "Assume",
