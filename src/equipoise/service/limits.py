@@ -40,31 +40,35 @@ DEFAULT_HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-"""Of every answer that does not say otherwise."""
+"""The headers of every answer that does not set them itself."""
 
 
 class RequestLimits:
-    """Limit, log and count."""
+    """Middleware that limits, logs and counts requests and adds headers to answers."""
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings, metrics: CollectorRegistry) -> None:
         self._app = app
         self._settings = settings
-        labels = ("method", "route", "status")
         self._seconds = Histogram(
-            "equipoise_request_seconds", "Time per request", labels, registry=metrics,
+            "equipoise_request_seconds",
+            "Time per request",
+            ("method", "route", "status"),
+            registry=metrics,
             buckets=SECONDS_BUCKETS,
-        )  # fmt: skip
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on within limits."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        start, status = time.perf_counter(), 500
-        # the socket's own peer, before anybody reads what the request says of where it comes from
-        scope.setdefault("state", {})["peer"] = (scope.get("client") or [None])[0]
+        start = time.perf_counter()
+        status = 500  # unless an answer begins
+        # The peer of the socket, before other middleware believes what the request says of it.
+        client = scope.get("client")
+        scope.setdefault("state", {})["peer"] = client[0] if client else None
 
-        async def with_headers(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -75,34 +79,33 @@ class RequestLimits:
 
         try:
             _use_raw_path(scope)
-            await self._app(scope, self._limited(scope, receive), with_headers)
+            await self._app(scope, self._limit_body(scope, receive), send_with_headers)
         except (HttpProblem, EquipoiseError) as error:  # found before anything was answered
             problem = as_problem(error, may_see_details=False)
-            await to_response(problem)(scope, receive, with_headers)
+            await to_response(problem)(scope, receive, send_with_headers)
         except ClientDisconnect:
             status = SENDER_LEFT_STATUS
         except Exception:
             log.exception("failed", extra={"fields": {"route": _route(scope)}})
-            await to_response(HttpProblem("internal"))(scope, receive, with_headers)
+            await to_response(HttpProblem("internal"))(scope, receive, send_with_headers)
         finally:
             self._record(scope, status, time.perf_counter() - start)
 
-    def _limited(self, scope: Scope, receive: Receive) -> Receive:
-        """Return the body, cut off where it is too large or too slow."""
-        settings = self._settings
-        limit, seconds = settings.body_limit, settings.body_seconds
+    def _limit_body(self, scope: Scope, receive: Receive) -> Receive:
+        """Return what receives the body, and refuses one that is too large or too slow."""
+        max_bytes = self._settings.body_limit
+        max_seconds = self._settings.body_seconds
         if UPLOAD_PATHS.fullmatch(scope["path"]):
-            limit, seconds = settings.upload_limit, UPLOAD_TIME_FACTOR * settings.body_seconds
-        received_bytes, is_body_open, deadline = (
-            0,
-            True,
-            asyncio.get_running_loop().time() + seconds,
-        )
+            max_bytes = self._settings.upload_limit
+            max_seconds *= UPLOAD_TIME_FACTOR
+        deadline = asyncio.get_running_loop().time() + max_seconds
+        received_bytes = 0
+        is_body_open = True
 
-        async def limited() -> Message:
+        async def receive_within_limits() -> Message:
             nonlocal received_bytes, is_body_open
             if not is_body_open:
-                return await receive()  # the client has gone, or nothing
+                return await receive()  # that the client has gone, or nothing
             try:
                 async with asyncio.timeout_at(deadline):
                     message = await receive()
@@ -110,23 +113,31 @@ class RequestLimits:
                 raise HttpProblem("too-slow") from None
             received_bytes += len(message.get("body", b""))
             is_body_open = message.get("more_body", False)
-            if received_bytes > limit:
-                raise HttpProblem("too-large", f"at most {limit:,} bytes")
+            if received_bytes > max_bytes:
+                raise HttpProblem("too-large", f"at most {max_bytes:,} bytes")
             return message
 
-        return limited
+        return receive_within_limits
 
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
-        method, route, caller = scope["method"], _route(scope), scope["state"].get("caller")
-        method_label = method if method in COUNTED_METHODS else "OTHER"
+        """Count a request in the metrics and write it to the log."""
+        method = scope["method"]
+        route = _route(scope)
+        caller = scope["state"].get("caller")
+        method_label = method if method in COUNTED_METHODS else "OTHER"  # anybody may invent one
         self._seconds.labels(method_label, route, status).observe(seconds)
-        fields = {"method": method, "route": route, "status": status}
-        fields |= {"ms": round(1000 * seconds, 2), "actor": caller and caller.name}
+        fields = {
+            "method": method,
+            "route": route,
+            "status": status,
+            "ms": round(1000 * seconds, 2),
+            "actor": None if caller is None else caller.name,
+        }
         log.info("request", extra={"fields": fields})
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line; a route is a pattern: no pseudonym and no token is in it."""
+    """Writes a JSON object per line. A route is a pattern, without pseudonyms and tokens."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Write a record."""
@@ -144,17 +155,18 @@ class JsonLines(logging.Formatter):
 def _use_raw_path(scope: Scope) -> None:
     """Let paths with names be matched as they were sent, so that %2F stays inside a name.
 
-    Whatever leads there is read in this one way: a beginning in disguise, as in ``/%761/``, would
-    have its names decode_path_part twice.
+    The beginning of such a path must be sent plainly. Otherwise the names behind a disguised
+    beginning, as in ``/%761/``, would be decoded twice.
     """
-    raw = scope.get("raw_path") or scope["path"].encode()
-    if len(raw) > MAX_PATH_BYTES:
+    raw_path = scope.get("raw_path") or scope["path"].encode()
+    if len(raw_path) > MAX_PATH_BYTES:
         raise HttpProblem("malformed-request", "the path is too long")
     if scope["path"].startswith(PATHS_WITH_NAMES):
-        if not raw.startswith(tuple(start.encode() for start in PATHS_WITH_NAMES)):
+        if not raw_path.startswith(tuple(start.encode() for start in PATHS_WITH_NAMES)):
             raise HttpProblem("malformed-request", "only names in a path may be percent-encoded")
-        scope["path"] = raw.decode("latin-1")
+        scope["path"] = raw_path.decode("latin-1")
 
 
 def _route(scope: Scope) -> str:
+    """Return the pattern of the matched path, such as ``/v1/audits/{audit}/commands``."""
     return getattr(scope.get("route"), "path", "unmatched")

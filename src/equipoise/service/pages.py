@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import partial
@@ -16,7 +16,7 @@ from equipoise.errors import EquipoiseError, InvalidInput
 from equipoise.history.coding import ValueReader
 from equipoise.ledger import LiveAudit, Reply, commands
 from equipoise.ledger.commands import Command
-from equipoise.ledger.verify import PersonState
+from equipoise.ledger.verify import PersonRecord, PersonState
 from equipoise.people import (
     BatchResult,
     MissingColumn,
@@ -30,6 +30,7 @@ from equipoise.report.event_log import log_rows
 from equipoise.service.access import SESSION_COOKIE, Reader, count_failed_attempt, new_session
 from equipoise.service.amounts import budget_of
 from equipoise.service.api import After, download_headers, export, people_page, report
+from equipoise.service.audits import OpenAudits
 from equipoise.service.checkpoints import VERIFICATIONS
 from equipoise.service.context import AuditContext, AuditorContext, ReaderContext
 from equipoise.service.forms import Form, SentForm, read_form, render_page
@@ -40,7 +41,7 @@ from equipoise.service.uploads import explain_missing_column
 router = APIRouter(include_in_schema=False)
 
 ROWS_PER_PAGE = 50
-MAX_OVERRIDES = 300  # overrides on one list
+MAX_OVERRIDES = 300  # on the list of those to carry out
 EVIDENCE_WAIT_SECONDS = 2.0  # seconds that a page waits for the evidence
 WANT_SENTENCES = {
     "NOTHING": "Nothing is wanted of this person.",
@@ -56,9 +57,6 @@ IRREVERSIBLE_EFFECTS = {
     "no outcome can be entered for them any more.",
 }
 """Command -> what cannot be undone."""
-NOBODY: dict[str, Any] = {"people": (), "more": None, "state": None, "conflicted": False,
-                          "sought": "", "states": list(PersonState)}  # fmt: skip
-"""What the page of people shows if nobody is looked for."""
 IRREVERSIBLE_PROPOSALS = {"concluded": "conclude", "erased": "erase"}  # proposals -> commands
 
 
@@ -76,28 +74,33 @@ def login(request: Request) -> Response:
 @router.post("/login")
 async def log_in(request: Request) -> Response:
     """Begin a session."""
-    state, form = request.app.state, await read_form(request)
+    state = request.app.state
+    form = await read_form(request)
     token = await run_in_threadpool(state.store.find, form.text("token"))
     if token is None or token.role not in READERS:
-        # whoever holds a token is let in, whatever others at this address try
+        # Only failures are counted: others at this address, with a valid token, are let in.
         count_failed_attempt(request)
         refusal = "That is not a token that opens the dashboard, or it has expired."
         return render_page(None, "login.html", status=401, refused=refusal)
-    answer = RedirectResponse("/", 303)
-    cookie, https = new_session(state.settings, token), state.settings.https
-    answer.set_cookie(
-        SESSION_COOKIE, cookie, httponly=True, samesite="strict", path="/", secure=https
+    response = RedirectResponse("/", 303)
+    response.set_cookie(
+        SESSION_COOKIE,
+        new_session(state.settings, token),
+        httponly=True,
+        samesite="strict",
+        path="/",
+        secure=state.settings.https,
     )
-    return answer
+    return response
 
 
 @router.post("/logout")
 def log_out(request: Request, form: SentForm) -> Response:
     """End every session of the caller's token."""
     request.app.state.store.log_out(request.state.caller.token_id)
-    answer = RedirectResponse("/login", 303)
-    answer.delete_cookie(SESSION_COOKIE, path="/")
-    return answer
+    response = RedirectResponse("/login", 303)
+    response.delete_cookie(SESSION_COOKIE, path="/")
+    return response
 
 
 # -- looking --------------------------------------------------------------------------------------
@@ -105,13 +108,21 @@ def log_out(request: Request, form: SentForm) -> Response:
 
 @router.get("/")
 def audits(caller: Reader, request: Request, after: After = 0) -> HTMLResponse:
-    """List the audits."""
-    open_audits = request.app.state.audits
-    rows_of_ledger = open_audits.ledger.audits()
-    rows = [row for row in rows_of_ledger if caller.may_see(row.name, row.uid) and row.id > after]
-    page_rows = [(row, open_audits.open(row.uid).reader.status()) for row in rows[:ROWS_PER_PAGE]]
-    next_after = rows[ROWS_PER_PAGE - 1].id if len(rows) > ROWS_PER_PAGE else None
-    return render_page(caller, "audits.html", audits=page_rows, more=next_after)
+    """List the audits in the caller's scope, a page at a time."""
+    open_audits: OpenAudits = request.app.state.audits
+    rows = [
+        row
+        for row in open_audits.ledger.audits()
+        if row.id > after and caller.may_see(row.name, row.uid)
+    ]
+    page_rows = rows[:ROWS_PER_PAGE]
+    has_more = len(rows) > ROWS_PER_PAGE
+    return render_page(
+        caller,
+        "audits.html",
+        audits=[(row, open_audits.open(row.uid).reader.status()) for row in page_rows],
+        more=page_rows[-1].id if has_more else None,
+    )
 
 
 @router.get("/audits/{audit}")
@@ -135,29 +146,56 @@ def people(
 ) -> HTMLResponse:
     """List people by state, a page at a time."""
     states = () if state is None else (state,)
-    rows, next_after = people_page(context.reader, states, conflicted, after, ROWS_PER_PAGE)
-    variables = {"people": rows, "more": next_after, "state": state, "conflicted": conflicted}
-    return _page(context, "people.html", **NOBODY | variables)
+    records, next_after = people_page(context.reader, states, conflicted, after, ROWS_PER_PAGE)
+    return _people_page(
+        context, people=records, more=next_after, state=state, conflicted=conflicted
+    )
 
 
 @router.post("/audits/{audit}/people")
 def find(context: ReaderContext, form: SentForm) -> HTMLResponse:
-    """Find somebody by pseudonym; it is no part of an address, so no log has it."""
-    record = context.reader.person(form.text("person"))
-    variables = {"people": [record] if record else [], "sought": form.text("person")}
-    return _page(context, "people.html", **NOBODY | variables)
+    """Find a person by pseudonym, which travels in the form so that no log has it."""
+    pseudonym = form.text("person")
+    record = context.reader.person(pseudonym)
+    return _people_page(context, people=[record] if record else [], sought=pseudonym)
+
+
+def _people_page(
+    context: AuditContext,
+    *,
+    people: Sequence[PersonRecord],
+    more: int | None = None,
+    state: PersonState | None = None,
+    conflicted: bool = False,
+    sought: str = "",
+) -> HTMLResponse:
+    """Return the page of people.
+
+    ``more`` is the number after which the next page begins, ``sought`` the pseudonym looked for;
+    ``state`` and ``conflicted`` are the filters.
+    """
+    return _page(
+        context,
+        "people.html",
+        people=people,
+        more=more,
+        state=state,
+        conflicted=conflicted,
+        sought=sought,
+        states=list(PersonState),
+    )
 
 
 @router.get("/audits/{audit}/log")
 def log(
     context: ReaderContext, before: Annotated[int | None, Query(ge=1, lt=2**53)] = None
 ) -> HTMLResponse:
-    """Show who did what, the latest first."""
+    """Show who did what, the latest first; ``before`` is the event that a page ends in front of."""
     end = context.reader.checkpoint().seq + 1 if before is None else before
-    first = max(0, end - 1 - ROWS_PER_PAGE)
-    events = context.reader.events(after=first, limit=end - 1 - first)
+    skipped = max(0, end - 1 - ROWS_PER_PAGE)  # events in front of the page
+    events = context.reader.events(after=skipped, limit=end - 1 - skipped)
     entries = log_rows(events, context.reader.settings)[::-1]
-    return _page(context, "log.html", entries=entries, more=first + 1 if first else None)
+    return _page(context, "log.html", entries=entries, more=skipped + 1 if skipped else None)
 
 
 router.get("/audits/{audit}/report")(report)
@@ -169,10 +207,10 @@ router.get("/audits/{audit}/export")(export)
 
 @router.post("/audits/{audit}/do/checkpoint")
 def checkpoint(context: ReaderContext, form: SentForm) -> Response:
-    """Return a checkpoint as a file that ``equipoise audit verify --checkpoint`` reads."""
-    point, _ = context.hand_out_checkpoint()
-    headers = download_headers(context, f"checkpoint-{point.seq}.jsonl")
-    return Response(point.to_json() + "\n", media_type="application/jsonl", headers=headers)
+    """Return a checkpoint as a file that ``equipoise audit verify`` reads."""
+    handed_out, _ = context.hand_out_checkpoint()
+    headers = download_headers(context, f"checkpoint-{handed_out.seq}.jsonl")
+    return Response(handed_out.to_json() + "\n", media_type="application/jsonl", headers=headers)
 
 
 @router.post("/audits/{audit}/do/verify")
@@ -187,22 +225,12 @@ def act(
     context: ReaderContext, action: Annotated[str, Path(alias="what")], form: SentForm
 ) -> Response:
     """Carry out a form and show the page again; ask once more about what cannot be undone."""
-    action = form.text("what") or action  # where one form offers several
-    proposals = {
-        proposal.number: proposal.command for proposal in context.reader.status().proposals
-    }
+    action = form.text("what") or action  # where one form offers several actions
     try:
         command = _command_from_form(form, action, context.reader)
-        if isinstance(command, EquipoiseError):
-            raise command
-        effect: str = command.command
-        if isinstance(command, commands.Approve):
-            effect = IRREVERSIBLE_PROPOSALS.get(proposals.get(command.proposal, ""), "")
-        is_allowed = context.caller.may_do(command.command)
-        if is_allowed and effect in IRREVERSIBLE_EFFECTS and form.text("sure") != "yes":
-            return _page(
-                context, "sure.html", what=action, words=IRREVERSIBLE_EFFECTS[effect], form=form
-            )
+        warning = _irreversible_effect(command, context)
+        if warning and form.text("sure") != "yes":
+            return _page(context, "sure.html", what=action, warning=warning, form=form)
         (reply,) = context.results([command])
         if isinstance(reply, HttpProblem):
             raise reply
@@ -211,23 +239,42 @@ def act(
         return _audit_page(context, problem=problem, status=problem.status_code)
     is_state_news = reply.state == "PROPOSED" or action in ("pause", "resume")
     done = reply.state.lower() if is_state_news else action
-    query = f"done={done}" + (f"&want={reply.want}" if action == "ask" else "")
+    query = f"done={done}"
+    if action == "ask":
+        query += f"&want={reply.want}"
     return RedirectResponse(f"/audits/{context.audit.url_name}?{query}", 303)
 
 
-def _command_from_form(form: Form, action: str, live: LiveAudit) -> Command | InvalidInput:
-    """Return the command that a form stands for."""
-    fields_sent = {name: form.text(name) for name in form}
+def _irreversible_effect(command: Command, context: AuditContext) -> str:
+    """Return what a command would do for ever; "" if it can be undone or is not allowed."""
+    if not context.caller.may_do(command.command):
+        return ""
+    if not isinstance(command, commands.Approve):
+        return IRREVERSIBLE_EFFECTS.get(command.command, "")
+    for proposal in context.reader.status().proposals:
+        if proposal.number == command.proposal:
+            approved_command = IRREVERSIBLE_PROPOSALS.get(proposal.command, "")
+            return IRREVERSIBLE_EFFECTS.get(approved_command, "")
+    return ""
+
+
+def _command_from_form(form: Form, action: str, live: LiveAudit) -> Command:
+    """Return the command that a form stands for, or raise why it is none."""
     if action == "set_budget":
         return commands.SetBudget(budget_of(form, live.settings.decimals), form.text("why"))
-    if action == "decide":  # nothing is chosen for those who choose nothing
-        action = form.text("choice")
-        if action not in ("approve", "reject"):
+    words = {name: form.text(name) for name in form}
+    tag = action
+    if action == "decide":  # about a proposal; without a choice nothing is decided
+        tag = form.text("choice")
+        if tag not in ("approve", "reject"):
             raise InvalidInput("choose whether to approve or to reject it")
-        fields_sent["why"] = form.text("why") or "not approved"
-    if action not in commands.COMMANDS:
+        words["why"] = form.text("why") or "not approved"
+    if tag not in commands.COMMANDS:
         raise HttpProblem("not-found")
-    return _command_from_words(action, fields_sent, live.settings.values)
+    command = _command_from_words(tag, words, live.settings.values)
+    if isinstance(command, InvalidInput):
+        raise command
+    return command
 
 
 def _command_from_words(
@@ -254,35 +301,36 @@ def _command_from_words(
 def work(context: ReaderContext) -> HTMLResponse:
     """List the overrides that are to be carried out: today's, and those left over."""
     reserved = context.reader.people(states=("RESERVED",), limit=MAX_OVERRIDES)
-    rows = [row for row in reserved if row.decision == 0]  # the approved need no override
     today = datetime.now(UTC).date().isoformat()
-    lists = {
-        "Today": [row for row in rows if row.asked >= today],
-        "Left over": [row for row in rows if row.asked < today],
-    }
+    lists: dict[str, list[PersonRecord]] = {"Today": [], "Left over": []}
+    for record in reserved:
+        if record.decision == 0:  # the approved need no override
+            lists["Today" if record.asked >= today else "Left over"].append(record)
     return _page(context, "work.html", lists=lists, more=len(reserved) == MAX_OVERRIDES)
 
 
 @router.post("/audits/{audit}/work")
 def confirm(context: ReaderContext, form: SentForm) -> Response:
     """Take what a credit officer ticked: carried out, or refused by the person."""
-    carried_out, refused = ([*map(str, form.getlist(name))] for name in ("execute", "withdraw"))
-    if both := sorted(set(carried_out) & set(refused)):
-        raise InvalidInput(f"{both[0]!r} is ticked as carried out and as refused; choose one")
+    carried_out = [str(person) for person in form.getlist("execute")]
+    refused = [str(person) for person in form.getlist("withdraw")]
+    ticked_twice = sorted(set(carried_out) & set(refused))
+    if ticked_twice:
+        raise InvalidInput(
+            f"{ticked_twice[0]!r} is ticked as carried out and as refused; choose one"
+        )
     ticked: list[Command] = [commands.Execute(person) for person in carried_out]
     ticked += [commands.Withdraw(person) for person in refused]
-    row_results = [
-        RowResult(number, commands.person_of(command), command, result)
-        for number, (command, result) in enumerate(
-            zip(ticked, context.results(ticked), strict=True), start=1
-        )
-    ]
+    row_results = []
+    for number, result in enumerate(context.results(ticked), start=1):
+        command = ticked[number - 1]
+        row_results.append(RowResult(number, commands.person_of(command), command, result))
     return _batch_page(context, "Overrides", row_results)
 
 
 @router.post("/audits/{audit}/upload")
 async def upload(context: ReaderContext, request: Request) -> Response:
-    """Take a table of arrivals or of outcomes; what is wrong with a row holds up no other."""
+    """Take a table of arrivals or of outcomes; a row that is refused does not delay the others."""
     if not context.caller.may_do("ask"):
         raise HttpProblem("forbidden")
     uploads = request.app.state.uploads
@@ -308,24 +356,40 @@ async def upload(context: ReaderContext, request: Request) -> Response:
 
 
 def _page(context: AuditContext, template: str, **variables: Any) -> HTMLResponse:
-    name, settings = context.audit.name, context.reader.settings
-    return render_page(context.caller, template, name=name, settings=settings, **variables)
+    """Return a page about the context's audit."""
+    return render_page(
+        context.caller,
+        template,
+        name=context.audit.name,
+        settings=context.reader.settings,
+        **variables,
+    )
 
 
 def _audit_page(
     context: AuditContext,
     template: str = "audit.html",
+    *,
     wait_seconds: float = EVIDENCE_WAIT_SECONDS,
-    **variables: Any,
+    done: str = "",
+    problem: HttpProblem | None = None,
+    status: int = 200,
 ) -> HTMLResponse:
-    """Return people and money as of now, and the evidence as far as it is reported."""
-    store, audit = context.checkpoints, context.audit
-    audit_variables = {
-        "snapshot": audit.reports.current(wait_seconds),
-        "checkpoint": store.latest(audit.uid, "checkpoint"),
-        "proof": store.latest(audit.uid, *VERIFICATIONS),
-    }
-    return _page(context, template, **{"done": "", "problem": None, **audit_variables, **variables})
+    """Return people and money as of now, and the evidence as of the last report.
+
+    ``done`` says what has just been done, ``problem`` why it was not.
+    """
+    audit = context.audit
+    return _page(
+        context,
+        template,
+        status=status,
+        done=done,
+        problem=problem,
+        snapshot=audit.reports.current(wait_seconds),
+        checkpoint=context.checkpoints.latest(audit.uid, "checkpoint"),
+        proof=context.checkpoints.latest(audit.uid, *VERIFICATIONS),
+    )
 
 
 def _batch_page(

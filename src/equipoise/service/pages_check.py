@@ -41,9 +41,15 @@ from equipoise.worlds.data import fico_lender
 
 router = APIRouter(include_in_schema=False)
 
-TRIAL_RUNS = 12
+TRIAL_RUNS = 12  # simulated audits, if they are asked for
 COLUMN_FIELDS = ("group", "decision", "outcome")
-MEANING_FIELDS = [(a, role) for role in ("decision", "outcome") for a in ("positive", "negative")]
+MEANING_FIELDS = (
+    ("positive", "decision"),
+    ("negative", "decision"),
+    ("positive", "outcome"),
+    ("negative", "outcome"),
+)
+"""Argument of ``History.read`` and role, whose field is called ``positive_decision`` and so on."""
 TEXT_FIELDS = ("id", "random_accepts", "missing_group", "unknown", "undecided", "repeated",
          "denied_outcomes", "encoding", "date", "since", "until", "max_groups")  # fmt: skip
 LIST_FIELDS = ("missing_values", "random_accepts_against")
@@ -69,7 +75,9 @@ FLAG_NAMES = re.compile(
 )
 VALUE_SEPARATOR = ";"  # stands between several values in a field
 MAX_NOTES = 30  # of a table that are shown
-LINES_SHOWN, LINE_LENGTH = 30, 1000  # of a message; the time of the expressions above is quadratic
+MAX_MESSAGE_LINES = 30
+MAX_LINE_CHARACTERS = 1000  # of a message: the time of the expressions above is quadratic
+MAX_SOURCE_CHARACTERS = 200
 PastAndSource = tuple[History, str]
 """Past decisions, and where they come from."""
 CODING_ADAPTER = TypeAdapter(Coding)
@@ -78,7 +86,7 @@ EXAMPLE_SOURCE = "an example: the credit scores of 174,047 people"
 
 @dataclass(frozen=True)
 class Field:
-    """What stands in a field; ``choice`` is what is left to the person, who must fill it in."""
+    """What stands in a field; ``choice`` lists values of which the person must enter one."""
 
     value: str = ""
     choice: str = ""
@@ -92,37 +100,38 @@ def begin(caller: Reader) -> HTMLResponse:
 
 @router.post("/check")
 async def look(caller: Reader, request: Request) -> HTMLResponse:
-    """Say what past decisions establish, and what an audit would cost."""
-    state, form = request.app.state, Form()
+    """Show what past decisions establish, and what an audit would cost."""
+    state = request.app.state
+    form = Form()
     try:
         async with state.uploads.receive_form(request) as form:
-            history_and_source = await _read_past(form, state.uploads)
-        variables = await run_in_threadpool(
-            _page_variables, form, *history_and_source, state.audits
-        )
+            past, source = await _read_past(form, state.uploads)
+        variables = await run_in_threadpool(_page_variables, form, past, source, state.audits)
     except UnreadTable as error:
-        fields = _field_values(form, error.proposal)
-        return _refused(caller, error, said=fields, proposed=bool(error.proposal))
+        fields = _fields_as_sent(form) | _proposed_fields(error.proposal)
+        return _refused(caller, error, fields=fields, proposed=bool(error.proposal))
     except (EquipoiseError, HttpProblem) as error:
         if isinstance(error, HttpProblem) and error.status_code != 422:
             raise
-        return _refused(caller, error, said=_field_values(form, {}))
-    template = "prices.html" if request.headers.get("x-part") == "prices" else "check.html"
+        return _refused(caller, error, fields=_fields_as_sent(form))
+    wants_prices_only = request.headers.get("x-part") == "prices"
+    template = "prices.html" if wants_prices_only else "check.html"
     return _page(caller, template, **variables)
 
 
 @router.post("/audits")
 def create(caller: Auditor, request: Request, form: SentForm) -> Response:
-    """Begin an audit on the counts of the page; where that is refused, show the page again."""
+    """Begin an audit on the counts of the page; if that is refused, show the page again."""
     audits = request.app.state.audits
     try:
-        variables = _page_variables(form, *_past_from_form(form), audits)
+        past, source = _past_from_form(form)
+        variables = _page_variables(form, past, source, audits)
     except EquipoiseError as error:
         return _refused(caller, error)
     try:
         name = require_name_in_scope(form.text("name"), caller)
         seed = new_seed()
-        settings = _settings_of(form, name, seed, variables["past"], variables["question"])
+        settings = _settings_of(form, name, seed, past, variables["question"])
         row = audits.begin(settings, seed, caller)
     except (EquipoiseError, HttpProblem) as error:
         return _refused(caller, error, **variables)
@@ -130,11 +139,17 @@ def create(caller: Auditor, request: Request, form: SentForm) -> Response:
 
 
 def _page(caller: Caller, template: str, **variables: Any) -> HTMLResponse:
-    defaults: dict[str, Any] = {"cells": None, "problem": None, "proposed": False}
-    defaults |= {"metrics": METRICS, "titles": FIELD_TITLES, "like_known": LIKE_KNOWN_TITLE}
-    return render_page(
-        caller, template, **{**defaults, "said": _field_values(Form(), {}), **variables}
-    )
+    """Return the page, without counts and with empty fields unless the variables say otherwise."""
+    defaults = {
+        "cells": None,
+        "problem": None,
+        "proposed": False,
+        "fields": _fields_as_sent(Form()),
+        "metrics": METRICS,
+        "titles": FIELD_TITLES,
+        "like_known": LIKE_KNOWN_TITLE,
+    }
+    return render_page(caller, template, **defaults | variables)
 
 
 def _refused(caller: Caller, error: Exception, **variables: Any) -> HTMLResponse:
@@ -146,20 +161,21 @@ def _for_the_form(text: str) -> str:
 
     Notes and messages may hold what a browser sent, so they are cut before expressions read them.
     """
-    text = "\n".join(line[:LINE_LENGTH] for line in text.splitlines()[:LINES_SHOWN])
+    text = "\n".join(line[:MAX_LINE_CHARACTERS] for line in text.splitlines()[:MAX_MESSAGE_LINES])
     text = text.replace("unknown='like_known'", f"“{LIKE_KNOWN_TITLE}”")
     text = ARGUMENT_NAMES.sub(lambda found: f"“{FIELD_TITLES[found[1] or found[2]]}” ", text)
     return FLAG_NAMES.sub("", text)
 
 
 async def _read_past(form: Form, uploads: Uploads) -> PastAndSource:
-    """Return past decisions from a table, the example, or the form itself."""
+    """Return past decisions from an uploaded table, the example, or the form itself."""
     if form.table is not None:
         for role in COLUMN_FIELDS:
             if not form.text(role):
                 raise InvalidInput(f"which column is the {role}?")
         counts = await uploads.read(form.table, options=_read_options(form))
-        return _history(**counts), str(form.table.filename)[:200]
+        past = _history(counts["cells"], counts["notes"], counts["coding"])
+        return past, str(form.table.filename)[:MAX_SOURCE_CHARACTERS]
     if form.text("example"):
         lender = await run_in_threadpool(fico_lender)
         return History.from_cells(lender.history().cells), EXAMPLE_SOURCE
@@ -167,101 +183,110 @@ async def _read_past(form: Form, uploads: Uploads) -> PastAndSource:
 
 
 def _past_from_form(form: Form) -> PastAndSource:
-    """Return the past decisions that the page itself sends back."""
+    """Return the past decisions whose counts the page itself sends back."""
     try:
         cells = json.loads(form.text("cells"))
         past = _history(cells, form.text("notes").splitlines(), form.text("coding"))
     except (TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
         raise InvalidInput("choose a table of past decisions, of 2 to 200 groups, first") from None
-    return past, form.text("source")[:200]
+    return past, form.text("source")[:MAX_SOURCE_CHARACTERS]
 
 
-def _history(cells: Any, notes: Sequence[str], coding: str | None) -> History:
-    """Return past decisions from counts, notes and the JSON of a coding, as a page holds them."""
-    shown_notes = tuple(map(_for_the_form, notes[:MAX_NOTES]))
+def _history(cells: Any, notes: Sequence[str], coding_json: str | None) -> History:
+    """Return past decisions from their counts, notes and the JSON of their coding (or "")."""
+    shown_notes = tuple(_for_the_form(note) for note in notes[:MAX_NOTES])
     past = replace(History.from_cells(read_cells(cells)), notes=shown_notes)
-    if not coding:
+    if not coding_json:
         return past
-    coding_read = CODING_ADAPTER.validate_json(coding, strict=True)
-    if [len(coding_read.columns.get(role, ())) for role in COLUMN_FIELDS] != [
-        len(coding_read.grouping.labels),
-        1,
-        1,
-    ]:
+    coding = CODING_ADAPTER.validate_json(coding_json, strict=True)
+    columns_per_role = [len(coding.columns.get(role, ())) for role in COLUMN_FIELDS]
+    if columns_per_role != [len(coding.grouping.labels), 1, 1]:
         raise InvalidInput("'coding' must name the column of each role")
-    return replace(past, coding=coding_read)
+    return replace(past, coding=coding)
 
 
 def _read_options(form: Form) -> dict[str, Any]:
-    """Return the options of ``History.read`` that the fields say."""
-
-    def several(name: str) -> list[str]:
-        return [word.strip() for word in form.text(name).split(VALUE_SEPARATOR) if word.strip()]
-
-    options: dict[str, Any] = {
-        name: form.text(name) for name in (*COLUMN_FIELDS, *TEXT_FIELDS) if form.text(name)
-    }
+    """Return the options of ``History.read`` that the fields of the form stand for."""
+    options: dict[str, Any] = {}
+    for name in (*COLUMN_FIELDS, *TEXT_FIELDS):
+        if form.text(name):
+            options[name] = form.text(name)
+    for name in LIST_FIELDS:
+        options[name] = _split_values(form.text(name))
     for argument, role in MEANING_FIELDS:
-        if values := several(f"{argument}_{role}"):
+        values = _split_values(form.text(f"{argument}_{role}"))
+        if values:
             options.setdefault(argument, {})[role] = values
-    if sheet := form.text("sheet"):
-        options["table"] = sheet  # the field of this name is the file
-    if (max_groups_text := form.text("max_groups")[:9]).isdecimal():
-        options["max_groups"] = int(max_groups_text)
-    return options | {name: several(name) for name in LIST_FIELDS}
+    if form.text("sheet"):
+        options["table"] = form.text("sheet")  # the form's own field "table" is the file
+    max_groups = form.text("max_groups")[:9]
+    if max_groups.isdecimal():
+        options["max_groups"] = int(max_groups)
+    return options
 
 
-def _field_values(form: Form, proposal: Mapping[str, Any]) -> dict[str, Field]:
-    """Return the fields as they were sent, or as a proposal would have them."""
-    proposed = {
-        name: proposal.get(name) for name in (*COLUMN_FIELDS, *TEXT_FIELDS, *LIST_FIELDS, "sheet")
-    }
-    proposed |= {
-        f"{argument}_{role}": proposal.get(argument, {}).get(role)
-        for argument, role in MEANING_FIELDS
-    }
-    fields = {name: Field(form.text(name)) for name in proposed}
-    for name, proposed_value in (
-        (name, proposed_value)
-        for name, proposed_value in proposed.items()
-        if proposed_value is not None
-    ):
-        values = proposed_value if isinstance(proposed_value, list) else [proposed_value]
-        if any(isinstance(value, Mapping) for value in values):  # one of them is open
-            options = [
-                value["choices"] if isinstance(value, Mapping) else [value] for value in values
-            ]
-            choice = f" {VALUE_SEPARATOR} ".join(
-                " | ".join(map(str, alternatives)) for alternatives in options
-            )
-            fields[name] = Field(choice=choice)
-        else:
-            fields[name] = Field(f"{VALUE_SEPARATOR} ".join(map(str, values)))
+def _split_values(text: str) -> list[str]:
+    """Return the values of a field that may hold several."""
+    parts = [part.strip() for part in text.split(VALUE_SEPARATOR)]
+    return [part for part in parts if part]
+
+
+def _fields_as_sent(form: Form) -> dict[str, Field]:
+    """Return every field about the table as the form has it."""
+    meaning_names = [f"{argument}_{role}" for argument, role in MEANING_FIELDS]
+    names = (*COLUMN_FIELDS, *TEXT_FIELDS, *LIST_FIELDS, *meaning_names, "sheet")
+    return {name: Field(form.text(name)) for name in names}
+
+
+def _proposed_fields(proposal: Mapping[str, Any]) -> dict[str, Field]:
+    """Return the fields for which there is a proposal of how the table could be read."""
+    fields = {}
+    for name in (*COLUMN_FIELDS, *TEXT_FIELDS, *LIST_FIELDS):
+        if proposal.get(name) is not None:
+            fields[name] = _proposed_field(proposal[name])
+    for argument, role in MEANING_FIELDS:
+        meaning = proposal.get(argument, {}).get(role)
+        if meaning is not None:
+            fields[f"{argument}_{role}"] = _proposed_field(meaning)
     return fields
 
 
+def _proposed_field(proposed: Any) -> Field:
+    """Return a field with a proposed value, or several; an open choice is left to the person.
+
+    A value is an open choice if it is an object with the field ``choices``.
+    """
+    values = proposed if isinstance(proposed, list) else [proposed]
+    if not any(isinstance(value, Mapping) for value in values):
+        return Field(f"{VALUE_SEPARATOR} ".join(str(value) for value in values))
+    choices = []
+    for value in values:
+        alternatives = value["choices"] if isinstance(value, Mapping) else [value]
+        choices.append(" | ".join(str(alternative) for alternative in alternatives))
+    return Field(choice=f" {VALUE_SEPARATOR} ".join(choices))
+
+
 def _page_variables(form: Form, past: History, source: str, audits: OpenAudits) -> dict[str, Any]:
-    """Return what the page shows of past decisions and of what its form says."""
-    cells = past.cells
-    inputs.group_names(cells)  # refuses those that no page can show and no audit would take
-    limits = [line.strip() for line in form.text("limits").splitlines() if line.strip()]
-    assume = Assume.parse([NO_BETTER, *limits] if form.text("no_better") else limits) or None
-    gamma, epsilon, delta = (form.number(name, 0.05) for name in ("gamma", "epsilon", "delta"))
-    question = Question(form.text("metric", "equalized_odds"), gamma, epsilon, delta)
-    costs = Costs(form.number("feature", 0.0), form.number("label", 1.0))
-    ratio, trial_runs = (
-        form.number("ratio", USUAL_RATIO),
-        TRIAL_RUNS if form.text("trial_runs") else 0,
+    """Return what the page shows of past decisions and of the question in its form."""
+    inputs.group_names(past.cells)  # refuses names that no page can show and no audit would take
+    question = Question(
+        form.text("metric", "equalized_odds"),
+        gamma=form.number("gamma", 0.05),
+        epsilon=form.number("epsilon", 0.05),
+        delta=form.number("delta", 0.05),
     )
+    costs = Costs(feature=form.number("feature", 0.0), label=form.number("label", 1.0))
+    assumptions = _assumptions(form)
+    ratio = form.number("ratio", USUAL_RATIO)
     require_in_unit("ratio", ratio)
-    denied_rates = denied_rates_by_ratio(cells, ratio)
+    denied_rates = denied_rates_by_ratio(past.cells, ratio)
+    trial_runs = TRIAL_RUNS if form.text("trial_runs") else 0
     with audits.long_work() if trial_runs else nullcontext():
         audit_plan = plan(past, question, costs, denied_rate=denied_rates, trial_runs=trial_runs)
     return {
-        "past": past,
-        "cells": cells,
+        "cells": past.cells,
         "sent": {  # as they travel with the form
-            "cells": json.dumps(cells.to_dict()),
+            "cells": json.dumps(past.cells.to_dict()),
             "coding": past.coding.to_json() if past.coding else "",
         },
         "source": source,
@@ -269,13 +294,22 @@ def _page_variables(form: Form, past: History, source: str, audits: OpenAudits) 
         "question": question,
         "costs": costs,
         "ratio": ratio,
-        "assume": assume,
-        "free": check(past, question, assume=assume),
+        "assume": assumptions,
+        "free": check(past, question, assume=assumptions),
         "plan": audit_plan,
         "runs": trial_runs,
-        "r": denied_rates,
+        "denied_rates": denied_rates,
         "form": form,
     }
+
+
+def _assumptions(form: Form) -> Assume | None:
+    """Return the assumptions that the form grants, None if there are none."""
+    lines = [line.strip() for line in form.text("limits").splitlines()]
+    assumptions = [line for line in lines if line]
+    if form.text("no_better"):
+        assumptions.insert(0, NO_BETTER)
+    return Assume.parse(assumptions) or None
 
 
 def _settings_of(form: Form, name: str, seed: str, past: History, question: Question) -> Settings:
