@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Literal
 
 from equipoise._json import JsonValue
@@ -109,7 +110,7 @@ class Question(JsonValue):
                 f"'gamma' + 'epsilon' must be at most 1, the largest possible difference; got {got}"
             )
 
-    @property
+    @cached_property
     def comparison(self) -> Comparison:
         """Who is compared with whom, and how: ``compare``, whichever way it was written."""
         return as_comparison(self.compare)
