@@ -232,8 +232,8 @@ class Comparison(JsonValue):
             if names and all(WITHIN in name for name in names):
                 raise InvalidInput(
                     f"groups such as {names[0]!r} were read within strata: ask with "
-                    "compare=Compare(within=True) (--within on the command line), or read all of "
-                    "the columns as 'group' to compare their intersections"
+                    "compare=Compare(within=True), or read all of the columns as 'group' to "
+                    "compare their intersections"
                 )
             return {"": {name: position for position, name in enumerate(names)}}
         strata: dict[str, dict[str, int]] = {}

@@ -496,6 +496,6 @@ def _require_everybody_listed(
         raise InvalidInput(
             f"'random_accepts' of {group!r} must list everybody of the last file "
             f"({good:g} good, {bad:g} bad, {unknown:g} unknown); got {counts[0]}, {counts[1]}, "
-            f"{counts[2]}: give every group's (--of), keep people who left as unknown and "
+            f"{counts[2]}: give every group's, keep people who left as unknown and "
             "declare changes in 'corrected'"
         )

@@ -100,7 +100,7 @@ class Assist(JsonValue):
         if self.max_price is None:
             raise InvalidInput(
                 "'price' needs a largest price, declared before any is read: "
-                f"Assist(max_price=...) (audit new --assist --max-price); got {price!r}"
+                f"Assist(max_price=...); got {price!r}"
             )
         if not 0.0 <= price <= self.max_price:
             raise InvalidInput(
@@ -127,7 +127,7 @@ def require_usable_score(assist: Assist | None, score: float | None, price: floa
             unusable = "score" if score is not None else "price"
             raise InvalidInput(
                 f"{unusable!r} is for audits that look before they ask: the adaptive one, made "
-                "with assist=equipoise.Assist(...) (audit new --assist)"
+                "with assist=equipoise.Assist(...)"
             )
         return
     require_finite("score", score)

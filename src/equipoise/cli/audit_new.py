@@ -173,6 +173,7 @@ def new(
 
     Example: equipoise audit new loans past.csv -g race -d approved -o repaid --budget 500000
     """
+    from equipoise.audits.catalogue import audit_class
     from equipoise.ledger import LiveAudit
 
     past = reading.PastDecisions(
@@ -218,6 +219,11 @@ def new(
         stratum_columns=within,
         leave_out=leave_out,
     ).single_question()
+    if denied_only and audit in AUDITS and audit_class(audit).wants_approved:
+        raise InvalidInput(
+            f"the audit {audit!r} counts approved people as well: leave out --denied-only, or "
+            "choose the adaptive audit"
+        )
     history = past.read()
     options = parse_audit_options(option)
     live = LiveAudit.create(

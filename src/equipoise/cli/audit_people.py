@@ -109,6 +109,7 @@ def ask(
     live = shared.open_audit(ledger, name, actor)
     person_values = {"person": person, "group": group, "decision": decision}
     score_values = {"score": score, "price": price}
+    _require_use_of_scores(live, score, price)
     answer = _carry_out(
         live,
         "ask",
@@ -120,6 +121,21 @@ def ask(
         results=results,
     )
     show(answer, json)
+
+
+def _require_use_of_scores(live: LiveAudit, score: str | None, price: str | None) -> None:
+    """Refuse a score or a price that the audit, as it was made, cannot use."""
+    assist = live.settings.assist
+    if assist is None and (score is not None or price is not None):
+        flag = "--score" if score is not None else "--price"
+        raise InvalidInput(
+            f"{flag!r} is for audits that look before they ask: audit new --assist makes one"
+        )
+    if assist is not None and assist.max_price is None and price is not None:
+        raise InvalidInput(
+            "'--price' needs a largest price, declared before any is read: audit new --assist "
+            "--max-price AMOUNT"
+        )
 
 
 def tell(
@@ -232,6 +248,8 @@ def overdue(
 ) -> None:
     """Mark the outcomes that should have come by now; their money stays held."""
     live = shared.open_audit(ledger, name, actor)
+    if days is None and live.settings.overdue_after is None:
+        raise InvalidInput("'--days' is needed: the audit was made without '--overdue-after'")
     replies = live.overdue(days=days)
     lines = [f"{len(replies):,} newly overdue", *(f"  {reply.person}" for reply in replies)]
     show(Answer(replies, "\n".join(lines)), json)

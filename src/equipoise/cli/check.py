@@ -12,7 +12,7 @@ from equipoise.cli import options as shared
 from equipoise.cli import past_options as reading
 from equipoise.cli.console import Answer, Part, Table, failure_after, show
 from equipoise.cli.option_values import parse_verdicts
-from equipoise.errors import InvalidInput
+from equipoise.errors import InvalidInput, UnknownName
 from equipoise.question import Verdict
 
 if TYPE_CHECKING:
@@ -149,6 +149,14 @@ def check(
     from equipoise.free_check import check as check_free
 
     assumption = Assume.parse(assume) if assume else None
+    if assumption is not None:
+        for limited_group in (*assumption.r_at_most, *assumption.r_at_least):
+            if limited_group not in history.cells:
+                raise UnknownName("group in '--assume'", limited_group, history.cells.groups)
+    if deciders is not None and not history.deciders:
+        raise InvalidInput(
+            "'--deciders' needs '--decider COLUMN', the column that names who decided"
+        )
     findings = [
         check_free(history, question, assume=assumption, deciders=deciders)
         for question in questions

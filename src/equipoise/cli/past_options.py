@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
@@ -11,7 +12,8 @@ import typer
 
 from equipoise._output_files import refuse_overwriting
 from equipoise.cli.console import show_activity
-from equipoise.errors import BadData
+from equipoise.comparison import WITHIN
+from equipoise.errors import BadData, InvalidInput
 
 if TYPE_CHECKING:
     from equipoise.history import History
@@ -280,6 +282,7 @@ class PastDecisions:
                 history = History.read(self.source, **arguments)
         except BadData as error:
             raise BadData(self._name_typed_command(str(error))) from None
+        self._require_strata(history.cells.groups)
         if self.save is not None:
             save_reading(self.save, self.source, arguments)
         return history
@@ -292,6 +295,14 @@ class PastDecisions:
         kept_source, _ = load_reading(self.source, {**self.options})
         for places in (self.source, places_of(kept_source)):
             refuse_overwriting(output, places, "a source of past decisions")
+
+    def _require_strata(self, groups: Sequence[str]) -> None:
+        """Refuse groups that a kept reading has within strata while the question has none."""
+        if not self.options["within"] and groups and all(WITHIN in group for group in groups):
+            raise InvalidInput(
+                f"groups such as {groups[0]!r} were read within strata: add --within COLUMN, or "
+                "read all of the columns as --group to compare their intersections"
+            )
 
     def _name_typed_command(self, message: str) -> str:
         """Let the command at the end of a message be the typed one, with its other options."""

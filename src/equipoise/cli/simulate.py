@@ -14,7 +14,7 @@ from equipoise.cli import past_options as reading
 from equipoise.cli.console import Answer, Part, Table, show, show_activity, show_progress
 from equipoise.cli.option_values import parse_denied_rates, parse_whole_numbers
 from equipoise.display import format_value
-from equipoise.errors import InvalidInput
+from equipoise.errors import BadData, InvalidInput
 from equipoise.question import Costs, Verdict
 
 if TYPE_CHECKING:
@@ -211,12 +211,20 @@ def find_world(sources: list[str], columns: dict[str, Any], denied_rate: list[st
         )
     from equipoise.history import History
     from equipoise.worlds import CellWorld, read_world
+    from equipoise.worlds.table import MissingOutcomes
 
     with show_activity("Making the world …"):
         if denied_rate:
             history = History.read(sources, **columns)
             return CellWorld.from_past(history, parse_denied_rates(denied_rate))
-        return read_world(sources, **columns)
+        try:
+            return read_world(sources, **columns)
+        except MissingOutcomes as error:
+            raise BadData(
+                f"column {error.column!r} lacks the outcome of {error.n_people:,} people; a world "
+                "needs everybody's. Past decisions become a world if you state how many of each "
+                "group's denied would have succeeded: --denied-rate GROUP=R for every group"
+            ) from None
 
 
 def _options_by_audit(

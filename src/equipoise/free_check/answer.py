@@ -214,8 +214,8 @@ def _make_inputs(past: Past, assume: Assume | None, deciders: str | None) -> Che
         raise UnknownName("value of 'deciders'", deciders, ["as_random"])
     if deciders and not past.deciders:
         raise InvalidInput(
-            "deciders='as_random' (--deciders) needs past decisions that were read with "
-            "decider=COLUMN (--decider COLUMN), the column that names who decided"
+            "deciders='as_random' needs past decisions that were read with decider=COLUMN, the "
+            "column that names who decided"
         )
     return CheckInputs(
         past,

@@ -122,8 +122,8 @@ class Assume(JsonValue):
         >>> Assume(denied_no_better=True, r_at_least={"B": 0.2}).limits(cells, None)
         {'A': (0.0, 0.5), 'B': (0.2, 1.0)}
         """
-        _require_groups("'r_at_most' (--assume at-most)", self.r_at_most, cells)
-        _require_groups("'r_at_least' (--assume at-least)", self.r_at_least, cells)
+        _require_groups("'r_at_most'", self.r_at_most, cells)
+        _require_groups("'r_at_least'", self.r_at_least, cells)
         limits = {}
         for group, counts in cells.items():
             r_low = self.r_at_least.get(group, 0.0)

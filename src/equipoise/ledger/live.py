@@ -204,9 +204,7 @@ class LiveAudit(AuditCommands):
         """Mark the requests that are older than ``days`` (the audit's ``overdue_after``)."""
         limit = self.settings.overdue_after if days is None else days
         if limit is None:
-            raise InvalidInput(
-                "'days' (--days) is needed: the audit was made without 'overdue_after'"
-            )
+            raise InvalidInput("'days' is needed: the audit was made without 'overdue_after'")
         require_non_negative("days", limit)
         before = format_timestamp(self._store.now() - timedelta(days=min(limit, LONG_AGO)))
         waiting = self.people(states=("RESERVED", "EXECUTED"))

@@ -95,7 +95,7 @@ class Settings:
         if self.stream == "denied" and audit_class(self.audit).wants_approved:
             raise InvalidInput(
                 f"'stream' must be 'everybody' for the audit {self.audit!r}, which counts approved "
-                "people as well; leave out --denied-only, or choose the adaptive audit"
+                "people as well; or choose the adaptive audit"
             )
         if not 0.0 < self.lottery <= 1.0:
             raise InvalidInput(f"'lottery' must be in (0, 1]; got {self.lottery!r}")
@@ -228,7 +228,7 @@ def require_possible(settings: Settings) -> None:
         price = "" if most is None else f"; a person's price may be {settings.money(int(most))}"
         least = min(settings.costs.of(group).worst for group in settings.groups)
         raise InvalidInput(
-            "'budget' (--budget, in whole minor units such as cents) must pay for at least one "
+            "'budget' (in whole minor units such as cents) must pay for at least one "
             f"request at its worst, {settings.money(least)}{price}; "
             f"{settings.money(settings.budget)} does not"
         )

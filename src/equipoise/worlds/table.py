@@ -121,6 +121,22 @@ class TableWorld(People, ByCells):
         return past_of(self.draw(size, seed))
 
 
+class MissingOutcomes(BadData):
+    """A table that should be a world lacks outcomes.
+
+    ``column`` is that of outcomes, and ``n_people`` is how many people have none in it.
+    """
+
+    def __init__(self, column: str, n_people: int) -> None:
+        self.column = column
+        self.n_people = n_people
+        super().__init__(
+            f"column {column!r} lacks the outcome of {n_people:,} people; a world needs "
+            "everybody's. Past decisions become a world if you state how many of each group's "
+            "denied would have succeeded: CellWorld.from_past(history, {group: share})"
+        )
+
+
 def read_world(
     source: object,
     *,
@@ -158,11 +174,7 @@ def read_world(
     for group_counts in cells.values():
         missing += group_counts.approved_unknown + group_counts.denied_without_outcome
     if missing:
-        raise BadData(
-            f"column {options.outcome!r} lacks the outcome of {missing:,.0f} people; a world "
-            "needs everybody's. A past becomes one with guesses of the denied's: --denied-rate "
-            "GROUP=R for every group (CellWorld.from_past)"
-        )
+        raise MissingOutcomes(options.outcome, int(missing))
     counts = {}
     for name, group_counts in cells.items():
         # denied people whose outcome is known are counted as if a programme had accepted them

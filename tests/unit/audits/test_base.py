@@ -111,7 +111,7 @@ def test_a_correction_after_the_money_was_used_again_is_an_overrun() -> None:
 def test_a_ledger_refuses_denied_people_alone_for_audits_that_count_the_approved(
     audit: str,
 ) -> None:
-    with pytest.raises(InvalidInput, match=r"'stream' must be 'everybody'.*--denied-only"):
+    with pytest.raises(InvalidInput, match="'stream' must be 'everybody'"):
         LiveAudit.create(
             "sqlite://", "a", WORLD.past(), OPEN, Costs(), audit=audit, stream="denied"
         )

@@ -94,7 +94,7 @@ def test_it_says_where_the_past_decides_at_the_whole_level(tmp_path: Path) -> No
     [
         ("plan", ["--metric", "all"], "'--metric all', or several, is for check, which is free"),
         ("check", ["--assume", "at-most:B=2"], "r_at_most['B']\" must be in [0, 1]; got 2.0"),
-        ("check", ["--assume", "at-most:C=0.2"], "unknown group in 'r_at_most' (--assume at-most)"),
+        ("check", ["--assume", "at-most:C=0.2"], "unknown group in '--assume' 'C'"),
     ],
 )
 def test_mistakes_are_told_in_the_words_of_the_command_line(
