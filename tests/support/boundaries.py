@@ -98,13 +98,13 @@ class Row:
 class ArrivalOrder(AdaptiveAudit):
     """Counts a label when it arrives: the first ones to arrive are failures."""
 
-    def _request(self, tickets: Sequence[Ticket]) -> None:
+    def _request_labels(self, tickets: Sequence[Ticket]) -> None:
         pass
 
-    def _record(self, answers: Sequence[Step]) -> None:
+    def _record_answers(self, answers: Sequence[Step]) -> None:
         for step in answers:
             if self._finding is None and self.evidence is not None and step.outcome is not None:
-                number = self.evidence.request(np.array([self._index[step.ticket.group]]))
+                number = self.evidence.request(np.array([self._group_positions[step.ticket.group]]))
                 self.evidence.record(number, np.array([step.outcome]))
 
 

@@ -143,7 +143,7 @@ class FileOrder(AdaptiveAudit):
 
     sorted = False
 
-    def _weigh(self) -> None:
+    def _examine_evidence(self) -> None:
         if not self.sorted and self.evidence is not None:
             self.sorted = True
             counts = self.evidence.random_accepts.astype(int)
@@ -154,7 +154,7 @@ class FileOrder(AdaptiveAudit):
                         number = self.evidence.request(np.array([group]))
                         self.evidence.record(number, np.array([outcome]))
                         self.evidence.advance()
-        super()._weigh()
+        super()._examine_evidence()
 
 
 def frame(cells: Cells) -> pd.DataFrame:
