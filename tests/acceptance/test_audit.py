@@ -361,7 +361,7 @@ def test_what_is_said_of_people_is_read_as_the_past_was(tmp_path: Path) -> None:
     told = equipoise("audit", "tell", "loans", "p1", "Lost", *book)
     assert "the outcome is noted" in told.stdout
     again = equipoise("audit", "tell", "loans", "p1", "repaid", *book)
-    advice = again.stderr.partition("(equipoise ")[2].partition(")")[0]
+    advice = again.stderr.partition(": equipoise ")[2]
     assert equipoise(*advice.split(), *book).stdout.startswith("p1: the outcome is corrected")
     people = [("p4", "bLUE", "N"), ("p5", "n/a", "N")]
     asks = write_csv(tmp_path / "asks.csv", "person,group,decision", people)
