@@ -18,6 +18,7 @@ from equipoise.question import Question
 
 PAST_SHARE = 0.2  # part of an audit's error level for the uncertainty of finite past data
 INTERVAL_SHARE = 0.04  # part of an audit's error level for the intervals beside the verdict
+TAU_INTERVAL_SHARE = 0.1  # of an ending by labels of Baseline and RS-Audit with tau="exact"
 FALSE_ALARM = 1e-6  # probability that a test of approvals refuses a fair sample
 
 # The parts of an audit, as the guarantees call them.
@@ -165,6 +166,45 @@ def tau_event_level(question: Question, groups: int) -> float:
     Per group and outcome there are four: online or past, too many or too few.
     """
     return question.strictest_level / (8.0 * groups)
+
+
+@dataclass(frozen=True)
+class ExactTauLevels:
+    """How the error probability is divided with ``tau="exact"``.
+
+    Attributes
+    ----------
+    share_of_ending
+        What an ending by labels may spend of the question's error probability. An audit on finite
+        historical data may also end by the free check, which may spend the rest.
+    wrong_fair, wrong_unfair
+        The level of each verdict by labels.
+    intervals
+        The level of all rates' intervals together.
+    """
+
+    share_of_ending: float
+    wrong_fair: float
+    wrong_unfair: float
+    intervals: float
+
+
+def exact_tau_levels(question: Question, *, known_past: bool) -> ExactTauLevels:
+    """Return the levels of Baseline and RS-Audit with ``tau="exact"``.
+
+    Examples
+    --------
+    >>> round(exact_tau_levels(Question(delta=0.1), known_past=False).wrong_fair, 6)
+    0.045
+    """
+    share = 1.0 if known_past else 0.5
+    verdict_share = share * (1.0 - TAU_INTERVAL_SHARE)
+    return ExactTauLevels(
+        share_of_ending=share,
+        wrong_fair=verdict_share * question.level_wrong_fair,
+        wrong_unfair=verdict_share * question.level_wrong_unfair,
+        intervals=share * TAU_INTERVAL_SHARE * question.strictest_level,
+    )
 
 
 def exp_event_level(delta: float, groups: int) -> float:

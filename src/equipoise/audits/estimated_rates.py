@@ -236,9 +236,15 @@ def finding_of_free_check(audit: Audit) -> Finding:
     return Finding(**{f.name: getattr(audit.known_for_free, f.name) for f in fields(Finding)})
 
 
-def inconclusive_finding(audit: Audit, why: str, missing: tuple[str, ...]) -> Finding:
-    """Return what the past alone establishes, and what is missing."""
-    free = finding_of_free_check(audit)
+def inconclusive_finding(
+    audit: Audit, why: str, missing: tuple[str, ...], free: Finding | None = None
+) -> Finding:
+    """Return what the past alone establishes, and what is missing.
+
+    ``free`` is the free check's answer, if it was made at another error probability.
+    """
+    if free is None:
+        free = finding_of_free_check(audit)
     finding = replace(
         free,
         verdict=Verdict.INCONCLUSIVE,

@@ -28,6 +28,21 @@ def parse_cents(text: object) -> int:
     return int(str(text))
 
 
+def parse_tau(text: object) -> int | str:
+    """Return a threshold of Baseline and RS-Audit: a whole number, or ``exact``.
+
+    Raises
+    ------
+    typer.BadParameter
+        If the text is anything else; Typer adds the name of the option.
+    """
+    if str(text) == "exact":
+        return "exact"
+    if not str(text).isdecimal():
+        raise typer.BadParameter(f"it must be a whole number, or exact; got {str(text)!r}")
+    return int(str(text))
+
+
 def parse_verdicts(text: str) -> frozenset[Verdict]:
     """Return the verdicts of ``--fail-on``, which are joined by commas."""
     names = [name.strip() for name in text.split(",") if name.strip()]

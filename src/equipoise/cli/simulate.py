@@ -12,7 +12,7 @@ from equipoise.audits.catalogue import AUDITS
 from equipoise.cli import options as shared
 from equipoise.cli import past_options as reading
 from equipoise.cli.console import Answer, Part, Table, show, show_activity, show_progress
-from equipoise.cli.option_values import parse_denied_rates, parse_whole_numbers
+from equipoise.cli.option_values import parse_denied_rates, parse_tau, parse_whole_numbers
 from equipoise.display import format_value
 from equipoise.errors import BadData, InvalidInput
 from equipoise.question import Costs, Verdict
@@ -57,10 +57,13 @@ HistorySize = Annotated[
     ),
 ]
 Tau = Annotated[
-    int | None,
+    Any,
     typer.Option(
         "--tau",
-        help="Threshold of rs and baseline; else the paper's.",
+        help="Threshold of rs and baseline: a whole number, or exact for the smallest that is "
+        "proven; else the paper's.",
+        metavar="N|exact",
+        parser=parse_tau,
         rich_help_panel=RUNS_PANEL,
     ),
 ]

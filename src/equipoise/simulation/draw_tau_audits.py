@@ -17,8 +17,6 @@ from equipoise._arrays import Array, Flags
 from equipoise.audits.estimated_rates import (
     compare_rates,
     outcomes_to_estimate,
-    paper_epsilon,
-    rate_bounds,
 )
 from equipoise.audits.tau_audit import TauAudit
 from equipoise.bounds.theorems import outcome_shares
@@ -40,7 +38,7 @@ def draw_tau(setting: Setting) -> Runs | None:
     comparison = setting.question.resolve(world.cells)
     if not outcomes_to_estimate(setting.question) or comparison.left_out:
         return None
-    audit = setting.begin(world.past())
+    audit = setting.begin(_typical_past(setting, world))
     assert isinstance(audit, TauAudit)
     rng = default_rng(setting.seed)
     groups = list(range(len(world.cells)))
@@ -59,6 +57,17 @@ def draw_tau(setting: Setting) -> Runs | None:
     return runs
 
 
+def _typical_past(setting: Setting, world: CellWorld) -> Past:
+    """Return a past of the setting's kind: the threshold of an audit depends on the kind alone."""
+    if setting.pasts is not None:
+        return setting.pasts[0]
+    if setting.history_size is None:
+        return world.past()
+    shares = _shares_by_kind(world)
+    mean_counts = np.ceil(setting.history_size * shares / shares.sum()).astype(np.int64)
+    return _past_of_counts(world, mean_counts)
+
+
 # -- the past: one function per kind of it ---------------------------------------------------------
 # Each returns how many past rows are read until every goal, of shape (repeats, outcomes, groups)
 # and NaN where the past has too few people, and the runs, in which a run of such a past has ended.
@@ -67,9 +76,13 @@ def draw_tau(setting: Setting) -> Runs | None:
 def _read_unlimited_pasts(
     setting: Setting, audit: TauAudit, world: CellWorld, streams: Streams, rng: Generator
 ) -> tuple[Array, Runs]:
-    outcomes = outcomes_to_estimate(setting.question)
-    shares = _shares_by_kind(world)[None]
-    rows = draw_rows_until(rng, audit.tau, outcomes, streams, shares, setting.repeats)
+    if audit.threshold.uses_known_shares:
+        rows_of_one = audit.tabulate(audit.past_stopping_times)
+        rows = np.broadcast_to(rows_of_one, (setting.repeats, *rows_of_one.shape))
+    else:
+        outcomes = outcomes_to_estimate(setting.question)
+        shares = _shares_by_kind(world)[None]
+        rows = draw_rows_until(rng, audit.tau, outcomes, streams, shares, setting.repeats)
     runs = _undecided_runs(setting)
     # An unlimited past is the same in all repeats, and so is the audit that it ends at once.
     runs[_lacks_people(rows)] = run_record(audit)
@@ -120,10 +133,14 @@ def _read_counts(
     runs = _undecided_runs(setting)
     has_every_group = counts.sum(axis=2).all(axis=1)
     for repeat in np.flatnonzero(_lacks_people(rows) & has_every_group):
-        # The columns of cells_of are approved with outcome 1, approved with outcome 0, denied.
-        past = Past(cells_of(world.groups, counts[repeat][:, [1, 0, 2]]))
-        runs[repeat] = run_record(setting.begin(past))
+        runs[repeat] = run_record(setting.begin(_past_of_counts(world, counts[repeat])))
     return rows, runs
+
+
+def _past_of_counts(world: CellWorld, counts: Ints) -> Past:
+    """Return a finite past of counts, of shape (groups, kinds of people)."""
+    # The columns of cells_of are approved with outcome 1, approved with outcome 0, denied.
+    return Past(cells_of(world.groups, counts[:, [1, 0, 2]]))
 
 
 def _shares_by_kind(world: CellWorld) -> Array:
@@ -218,8 +235,7 @@ def _fill_in(
     ``ratios`` are the estimated rates, of shape (repeats, outcomes, groups).
     """
     question = audit.question
-    groups = len(audit.cells)
-    low, high = rate_bounds(ratios, paper_epsilon(audit.tau, question, groups) / 12.0)
+    low, high = audit.threshold.rate_bounds(ratios)
     comparison = question.resolve(audit.cells)
     estimate, lower, upper = compare_rates(ratios, low, high, comparison)
     limit = question.gamma + question.epsilon / 2.0
