@@ -53,8 +53,12 @@ class Command(JsonValue):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tag, and every field that is not at its default."""
-        said = ((f, to_plain_data(getattr(self, f.name))) for f in fields(self))
-        return {"command": self.command} | {f.name: own for f, own in said if own != f.default}
+        data: dict[str, Any] = {"command": self.command}
+        for field_ in fields(self):
+            value = to_plain_data(getattr(self, field_.name))
+            if value != field_.default:
+                data[field_.name] = value
+        return data
 
 
 COMMANDS: dict[str, type[Command]] = {}
@@ -183,7 +187,10 @@ class Reject(Command, tag="reject"):
 
 @dataclass(frozen=True)
 class Scrubbed(Command):
-    """So many erased people are out of the files; said by who rewrote them, never from outside."""
+    """The database's files hold no copies of the first ``erased`` people who were erased.
+
+    The program that rewrote the files runs it; it has no tag, so it never comes from outside.
+    """
 
     erased: int
 
@@ -200,13 +207,23 @@ def read_command(data: Mapping[str, Any]) -> Command:
     tag = data.get("command")
     if not isinstance(tag, str) or tag not in COMMANDS:
         raise UnknownName("command", tag, COMMANDS)
+    arguments = {name: value for name, value in data.items() if name != "command"}
     try:
-        return COMMANDS[tag].from_dict({n: v for n, v in data.items() if n != "command"})
+        return COMMANDS[tag].from_dict(arguments)
     except (AttributeError, TypeError):
-        needed = [f for f in fields(COMMANDS[tag]) if f.default is f.default_factory is MISSING]
-        lacking = " and ".join(repr(f.name) for f in needed if f.name not in data)
-        wrong = f"lacks {lacking}" if lacking else f"cannot be read: {dict(data)!a}"
-        raise InvalidInput(f"the command {tag!r} {wrong}"[:300]) from None
+        missing = _missing_fields(COMMANDS[tag], data)
+        problem = f"lacks {' and '.join(missing)}" if missing else f"cannot be read: {dict(data)!a}"
+        raise InvalidInput(f"the command {tag!r} {problem}"[:300]) from None
+
+
+def _missing_fields(command_class: type[Command], data: Mapping[str, Any]) -> list[str]:
+    """Return the fields, in quotes, that a command needs and the data lack."""
+    missing = []
+    for field_ in fields(command_class):
+        has_default = not (field_.default is MISSING and field_.default_factory is MISSING)
+        if not has_default and field_.name not in data:
+            missing.append(repr(field_.name))
+    return missing
 
 
 def person_of(command: object) -> str:
@@ -234,24 +251,28 @@ CHECKS: Mapping[str, Callable[[str, object], object]] = {
 MAY_BE_NONE = ("score", "price", "budget")
 
 
-def _checked(command: object) -> Command | EquipoiseError:
-    """Return the command with everything in it in stored form, or why not.
+def _check_command(command: object) -> Command | EquipoiseError:
+    """Return the command with everything in it in stored form, or why it is refused.
 
-    That shows here, in the caller's own thread: nobody who shares the transaction hears of it.
+    The check is made in the caller's own thread, so a bad command never reaches a transaction that
+    others share.
     """
     if isinstance(command, EquipoiseError):
         return command
     if not isinstance(command, Command) or command.command not in COMMANDS:
         return InvalidInput(f"a command is needed, as in Ask('p1', 'A', 0); got {command!r}")
-    found: dict[str, Any] = {}
-    for name in (f.name for f in fields(command) if f.name in CHECKS):
+    stored_values: dict[str, Any] = {}
+    for field_ in fields(command):
+        name = field_.name
         value = getattr(command, name)
-        absent = value == "" if name == "key" else value is None and name in MAY_BE_NONE
+        is_absent = (name == "key" and value == "") or (name in MAY_BE_NONE and value is None)
+        if name not in CHECKS or is_absent:
+            continue
         try:
-            found[name] = value if absent else CHECKS[name](name, value)
+            stored_values[name] = CHECKS[name](name, value)
         except EquipoiseError as error:
             return error
-    return replace(command, **found)
+    return replace(command, **stored_values)
 
 
 @dataclass(frozen=True)
@@ -294,10 +315,10 @@ class Reply(JsonValue):
 
 
 class AuditCommands(ABC):
-    """The verbs of an audit; a subclass says how commands are carried out.
+    """The commands of an audit as methods; a subclass says how they are carried out.
 
-    Every verb may be repeated after a failure: what was carried out before is answered as it was
-    and changes nothing. What a verb returns is on disk. ``key``, any text of the caller's own,
+    Every method may be repeated after a failure: what was carried out before is answered as it was
+    and changes nothing. What a method returns is on disk. ``key``, any text of the caller's own,
     makes that hold for a duplicate that comes late, too.
     """
 
@@ -312,30 +333,36 @@ class AuditCommands(ABC):
 
     def attempt(self, commands: Sequence[Command | EquipoiseError]) -> list[Reply | EquipoiseError]:
         """Carry out commands of any kind and number; return a result, or why not, for each."""
-        found: list[Reply | EquipoiseError] = []
+        answers: list[Reply | EquipoiseError] = []
         for start in range(0, len(commands), BATCH_LIMIT):
-            part = [_checked(c) for c in commands[start : start + BATCH_LIMIT]]
-            good = [c for c in part if not isinstance(c, EquipoiseError)]
-            done = iter(self.results(good) if good else ())
-            found += [c if isinstance(c, EquipoiseError) else next(done) for c in part]
-        return found
+            batch = [_check_command(command) for command in commands[start : start + BATCH_LIMIT]]
+            accepted = [command for command in batch if not isinstance(command, EquipoiseError)]
+            replies = iter(self.results(accepted) if accepted else ())
+            for command in batch:
+                if isinstance(command, EquipoiseError):
+                    answers.append(command)
+                else:
+                    answers.append(next(replies))
+        return answers
 
     def do(self, command: Command) -> Reply:
         """Carry out one command, or raise the reason why not."""
-        (result,) = self.attempt([command])
-        if isinstance(result, EquipoiseError):
-            raise result
-        return result
+        (answer,) = self.attempt([command])
+        if isinstance(answer, EquipoiseError):
+            raise answer
+        return answer
 
     def run(self, commands: Iterable[Command | EquipoiseError]) -> list[Reply]:
         """Carry out commands of any kind; a refused one has its ``problem`` set."""
-        given = list(commands)
-        return [
-            Reply(printable(getattr(command, "person", "")), problem=str(result))
-            if isinstance(result, EquipoiseError)
-            else result
-            for command, result in zip(given, self.attempt(given), strict=True)
-        ]
+        batch = list(commands)
+        replies = []
+        for command, answer in zip(batch, self.attempt(batch), strict=True):
+            if isinstance(answer, EquipoiseError):
+                person = printable(getattr(command, "person", ""))
+                replies.append(Reply(person, problem=str(answer)))
+            else:
+                replies.append(answer)
+        return replies
 
     # -- people -----------------------------------------------------------------------------------
 
@@ -361,7 +388,7 @@ class AuditCommands(ABC):
 
         Each is a person, a group and a decision, then perhaps a score, a price and a version.
         """
-        return self.run(_made(Ask, row, "person, group, decision") for row in people)
+        return self.run(_command_from(Ask, row, "person, group, decision") for row in people)
 
     def tell(self, person: str, outcome: int, *, key: str = "") -> Reply:
         """Bring an outcome, in any order, at any time."""
@@ -369,7 +396,7 @@ class AuditCommands(ABC):
 
     def tell_many(self, outcomes: Iterable[tuple[str, int]]) -> list[Reply]:
         """Bring many outcomes; a refused one has its ``problem`` set and holds up nobody."""
-        return self.run(_made(Tell, row, "person, outcome") for row in outcomes)
+        return self.run(_command_from(Tell, row, "person, outcome") for row in outcomes)
 
     def executed(self, person: str, *, key: str = "") -> Reply:
         """Say that the override was carried out."""
@@ -464,10 +491,12 @@ class AuditCommands(ABC):
         return self.do(Reject(proposal, why, key=key))
 
 
-def _made(kind: type[Ask | Tell], row: Any, names: str) -> Command | EquipoiseError:
-    """Return a row as a command, or why it is none."""
+def _command_from(
+    command_class: type[Ask | Tell], row: Any, names: str
+) -> Command | EquipoiseError:
+    """Return a row as a command, or why it cannot be one."""
     try:
-        return kind(*row)
+        return command_class(*row)
     except TypeError:
         return InvalidInput(f"a row must be ({names}); got {row!a}")
 

@@ -17,52 +17,60 @@ import numpy as np
 
 from equipoise.errors import InvalidInput, require_finite, require_kind
 
-LIMIT = 2**53
-LONGEST = 200
+LIMIT = 2**53  # below it every whole number is exact as a float
+LONGEST_NAME = 200  # characters
+LONGEST_TEXT = 2000
 
 
-def name(what: str, value: object) -> str:
+def name(label: str, value: object) -> str:
     r"""Return an identifier in the one form in which it is stored.
+
+    ``label`` is what messages call it; so in all functions here.
 
     Examples
     --------
     >>> name("person", " Zoe\u0308 ") == "Zo\u00eb"
     True
     """
-    return _words(what, value, least=1, most=LONGEST, breaks="")
+    return _normal_text(label, value, shortest=1, longest=LONGEST_NAME, line_breaks="")
 
 
-def text(what: str, value: object) -> str:
-    """Return a reason: what a person wrote, as long as it can be stored."""
-    return _words(what, value, least=0, most=10 * LONGEST, breaks="\n\t")
+def text(label: str, value: object) -> str:
+    """Return what a person wrote, a reason for example, if it can be stored; it may be empty."""
+    return _normal_text(label, value, shortest=0, longest=LONGEST_TEXT, line_breaks="\n\t")
 
 
-def _words(what: str, value: object, *, least: int, most: int, breaks: str) -> str:
+def _normal_text(
+    label: str, value: object, *, shortest: int, longest: int, line_breaks: str
+) -> str:
     if isinstance(value, str):
-        found = unicodedata.normalize("NFC", value.strip())
-        printable = found.isprintable() or all(c.isprintable() or c in breaks for c in found)
-        if least <= len(found) <= most and printable:
-            return found
+        normal = unicodedata.normalize("NFC", value.strip())
+        is_printable = normal.isprintable() or all(
+            character.isprintable() or character in line_breaks for character in normal
+        )
+        if shortest <= len(normal) <= longest and is_printable:
+            return normal
     raise InvalidInput(
-        f"{what!r} must be {least} to {most} printable characters; got {_shown(value)}"
+        f"{label!r} must be {shortest} to {longest} printable characters; got {_short(value)}"
     )
 
 
-def reason(what: str, value: object) -> str:
-    """Return why somebody decides something, which must be said."""
-    if found := text(what, value):
-        return found
-    raise InvalidInput(f"{what!r} is needed: say why in a few words")
+def reason(label: str, value: object) -> str:
+    """Return why a person decides something, which must not be empty."""
+    stated_reason = text(label, value)
+    if not stated_reason:
+        raise InvalidInput(f"{label!r} is needed: say why in a few words")
+    return stated_reason
 
 
-def binary(what: str, value: object) -> int:
+def binary(label: str, value: object) -> int:
     """Return 0 or 1."""
     if not isinstance(value, int | np.integer | np.bool_) or value not in (0, 1):
-        raise InvalidInput(f"{what!r} must be 0 or 1; got {_shown(value)}")
+        raise InvalidInput(f"{label!r} must be 0 or 1; got {_short(value)}")
     return int(value)
 
 
-def whole(what: str, amount: object) -> int:
+def whole(label: str, amount: object) -> int:
     """Return an amount of money as whole minor units.
 
     Examples
@@ -70,44 +78,45 @@ def whole(what: str, amount: object) -> int:
     >>> whole("budget", 5e3)
     5000
     """
-    number = isinstance(amount, int | float | np.integer | np.floating)
-    if isinstance(amount, bool) or not number or not 0 <= amount < LIMIT or amount % 1:  # type: ignore[operator]
+    is_number = isinstance(amount, int | float | np.integer | np.floating)
+    if isinstance(amount, bool) or not is_number or not 0 <= amount < LIMIT or amount % 1:  # type: ignore[operator]
         raise InvalidInput(
-            f"{what!r} must be a whole number of minor units (cents), at least 0 and below 2**53, "
-            f"so that no rounding can exceed a cap; got {_shown(amount)}"
+            f"{label!r} must be a whole number of minor units (cents), at least 0 and below 2**53, "
+            f"so that no rounding can exceed a cap; got {_short(amount)}"
         )
     return int(amount)  # type: ignore[call-overload, no-any-return]
 
 
-def count(what: str, value: object) -> int:
+def count(label: str, value: object) -> int:
     """Return a number of something, at least 1."""
     if type(value) is not int or not 1 <= value < LIMIT:
-        raise InvalidInput(f"{what!r} must be a whole number >= 1; got {_shown(value)}")
+        raise InvalidInput(f"{label!r} must be a whole number >= 1; got {_short(value)}")
     return value
 
 
-def number(what: str, value: object) -> float:
+def number(label: str, value: object) -> float:
     """Return a finite number."""
-    require_finite(what, value)
+    require_finite(label, value)
     return float(value)  # type: ignore[arg-type]
 
 
-def mapping(what: str, value: object) -> Mapping[str, object]:
+def mapping(label: str, value: object) -> Mapping[str, object]:
     """Return values by group."""
-    require_kind(what, value, Mapping, "GROUP: N")
+    require_kind(label, value, Mapping, "GROUP: N")
     return value  # type: ignore[return-value]
 
 
 def group_names(groups: Iterable[str]) -> dict[str, str]:
     """Return stored form -> the past data's own name; refuse two names that would be one."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for group in groups:
-        if (key := name("group", group)) in found:
+        stored_form = name("group", group)
+        if stored_form in names:
             raise InvalidInput(
-                f"groups {found[key]!r} and {group!r} differ in form only; rename one"
+                f"groups {names[stored_form]!r} and {group!r} differ in form only; rename one"
             )
-        found[key] = group
-    return found
+        names[stored_form] = group
+    return names
 
 
 def file_name(audit_name: str, ending: str) -> str:
@@ -136,6 +145,7 @@ def system_user() -> str:
         return "unknown"
 
 
-def _shown(value: object) -> str:
-    words = ascii(value)
-    return words if len(words) <= 80 else words[:77] + "…"
+def _short(value: object) -> str:
+    """Return a value for a message, cut to 80 characters."""
+    written = ascii(value)
+    return written if len(written) <= 80 else written[:77] + "…"

@@ -24,14 +24,16 @@ from equipoise.ledger.proof import Checkpoint, verify_ledger, write_lines
 from equipoise.ledger.settings import Settings, new_settings
 from equipoise.ledger.state import AuditState, EvidencePoint, replay
 from equipoise.ledger.status import Status, good_shares_of, status_of
-from equipoise.ledger.store import AuditRow, Store
+from equipoise.ledger.store import AuditRow, Store, WriteTransaction
 from equipoise.ledger.timestamps import format_timestamp
 from equipoise.ledger.verify import GENESIS, Head, PersonRecord, Proof, canonical, digest
 from equipoise.ledger.writer import TransactionWriter
 from equipoise.question import Costs, Question
 
-IN_PLACE = 16  # corrections of one transaction that the audit takes as they come, tens of ms each
-LONG_AGO = 300_000.0  # days; the calendar ends before a million
+CORRECTIONS_IN_PLACE = (
+    16  # corrections of one transaction that the audit takes as they come, tens of ms each
+)
+MAX_DAYS = 300_000.0  # days; the calendar ends before a million
 
 Result = Reply | EquipoiseError
 T = TypeVar("T")
@@ -162,7 +164,8 @@ class LiveAudit(AuditCommands):
         """
         who = inputs.system_user() if actor is None else inputs.name("actor", actor)
         store = Store(ledger, create=True)
-        uid, time = uuid.uuid4().hex, format_timestamp(store.now())
+        uid = uuid.uuid4().hex
+        time = format_timestamp(store.now())
         event = {
             "actor": who, "audit": uid, "data": settings.to_data(), "prev": GENESIS, "seq": 1,
             "time": time, "type": "created",
@@ -206,11 +209,10 @@ class LiveAudit(AuditCommands):
         if limit is None:
             raise InvalidInput("'days' is needed: the audit was made without 'overdue_after'")
         require_non_negative("days", limit)
-        before = format_timestamp(self._store.now() - timedelta(days=min(limit, LONG_AGO)))
+        asked_before = format_timestamp(self._store.now() - timedelta(days=min(limit, MAX_DAYS)))
         waiting = self.people(states=("RESERVED", "EXECUTED"))
-        return self.run(
-            commands.MarkOverdue(str(row.person)) for row in waiting if row.asked < before
-        )
+        late = [person for person in waiting if person.asked < asked_before]
+        return self.run(commands.MarkOverdue(str(person.person)) for person in late)
 
     def scrub(self) -> Reply:
         """Rewrite the database's files, so that no copy of anybody who was erased stays in them.
@@ -220,8 +222,9 @@ class LiveAudit(AuditCommands):
         writers wait: do it once after many.
         """
         erased = self._driver.read(lambda state: state.rules.people.erased)
-        if still_there := self._store.scrub():
-            return Reply("", state="UNLINKED", why=still_there)
+        remaining_copies = self._store.scrub()
+        if remaining_copies:
+            return Reply("", state="UNLINKED", why=remaining_copies)
         (reply,) = self._driver.run([Scrubbed(erased)], self.actor)
         assert isinstance(reply, Reply)
         return reply
@@ -317,7 +320,10 @@ class LiveAudit(AuditCommands):
         if people is not None:
             self.refuse_overwriting(people)
             refuse_overwriting(people, [path], "the file of events")
-        head, arrived = self._driver.read(lambda s: (replace(s.rules.head), s.rules.people.arrived))
+        # Head and number of people belong to one moment, whatever others append meanwhile.
+        head, arrived = self._driver.read(
+            lambda state: (replace(state.rules.head), state.rules.people.arrived)
+        )
         write_lines(path, self.lines(head.seq))
         if people is not None:
             keys = (
@@ -364,19 +370,22 @@ class Driver:
     """
 
     def __init__(self, store: Store, row: AuditRow) -> None:
-        self._store, self._row = store, row
+        self._store = store
+        self._row = row
         self._state: AuditState | None = None
         self._queue: SimpleQueue[_Job] = SimpleQueue()
-        self._seen = (0, "")  # the last event that this handle knows of
+        # number and hash of the last event that this handle knows of
+        self._last_seq = 0
+        self._last_hash = ""
 
     def run(self, commands: Sequence[Command], actor: str) -> list[Result]:
         """Carry out commands; return, once stored, a result for each."""
-        mine = _Job(commands, actor)
-        self._queue.put(mine)
+        job = _Job(commands, actor)
+        self._queue.put(job)
         with self._store.turn:
-            if not mine.answer.done():
+            if not job.answer.done():
                 self._serve([self._queue.get() for _ in range(self._queue.qsize())])
-        return mine.answer.result()
+        return job.answer.result()
 
     def read(self, look: Callable[[AuditState], T]) -> T:
         """Look at the state as of the latest event; statistics are rebuilt if it needs them."""
@@ -394,57 +403,75 @@ class Driver:
             # What takes long is done before others have to wait for their turn to write.
             self.read(AuditState.check_books)
             with self._store.write(self._row.id) as transaction:
-                state, now = self._current(transaction.head), format_timestamp(transaction.now)
-                todo = [command for job in jobs for command in job.commands]
-                if sum(isinstance(command, commands.Correct) for command in todo) > IN_PLACE:
-                    state.forget()  # it is rebuilt once, with all corrections
-                seed = bytes.fromhex(self._row.seed)
-                writer = TransactionWriter(state, seed, transaction, todo)
-                results = [
-                    [writer.run(command, job.actor, now) for command in job.commands]
-                    for job in jobs
-                ]
-                writer.record_verdict(jobs[-1].actor, now)
-                state.check_books()
-                if writer.events:
-                    people = list(writer.touched.values())
-                    transaction.append(state.rules.head, writer.events, writer.keys, people)
+                state = self._current(transaction.head)
+                answers = self._write(jobs, state, transaction)
             state.rules.people.records = None
-            self._seen = (state.rules.head.seq, state.rules.head.hash)
+            self._remember(state.rules.head)
         except BaseException as error:
             self._state = None  # it may have seen what was not stored
             for job in jobs:
                 job.answer.set_exception(error)
         else:
-            for job, found in zip(jobs, results, strict=True):
-                job.answer.set_result(found)
+            for job, job_answers in zip(jobs, answers, strict=True):
+                job.answer.set_result(job_answers)
+
+    def _write(
+        self, jobs: list[_Job], state: AuditState, transaction: WriteTransaction
+    ) -> list[list[Result]]:
+        """Carry out the commands of jobs within a transaction; return the answers of each job."""
+        now = format_timestamp(transaction.now)
+        batch = [command for job in jobs for command in job.commands]
+        n_corrections = sum(isinstance(command, commands.Correct) for command in batch)
+        if n_corrections > CORRECTIONS_IN_PLACE:
+            state.forget()  # it is rebuilt once, with all corrections
+        writer = TransactionWriter(state, bytes.fromhex(self._row.seed), transaction, batch)
+        answers = [
+            [writer.run(command, job.actor, now) for command in job.commands] for job in jobs
+        ]
+        writer.record_verdict(jobs[-1].actor, now)
+        state.check_books()
+        if writer.events:
+            people = list(writer.touched.values())
+            transaction.append(state.rules.head, writer.events, writer.keys, people)
+        return answers
 
     # -- the state --------------------------------------------------------------------------------
 
     def _current(self, head: Head) -> AuditState:
         """Return the state at this head: what is in memory, and what others have appended."""
         self._require_known(head)
-        state, self._state = self._state or AuditState(), None
+        state = self._state or AuditState()
+        self._state = None  # unless all goes well
         after = state.rules.head.seq
         replay(self._store.events(self._row.id, after=after, upto=head.seq), state)
         if state.rules.head != head:
             raise LedgerError(
                 f"the events of {self._row.name!r} do not lead to its head: damaged; run verify"
             )
-        self._state, self._seen = state, (head.seq, head.hash)
+        self._state = state
+        self._remember(head)
         return state
+
+    def _remember(self, head: Head) -> None:
+        self._last_seq = head.seq
+        self._last_hash = head.hash
 
     def _require_known(self, head: Head) -> None:
         """Refuse a ledger in which events are gone that this handle has seen."""
-        seen, own = self._seen
-        found, where = head.hash if head.seq == seen else "", f"ends at event {head.seq}"
-        if head.seq > seen:  # others went on, from what this handle has seen or from less
-            bodies = self._store.events(self._row.id, after=max(0, seen - 1), upto=seen)
-            found, where = "".join(map(digest, bodies)), f"has another event {seen}"
-        if found != own:
+        last_seq = self._last_seq
+        stored_hash = ""
+        difference = f"ends at event {head.seq}"
+        if head.seq == last_seq:
+            stored_hash = head.hash
+        elif head.seq > last_seq:  # others went on, from what this handle has seen or from less
+            bodies = self._store.events(self._row.id, after=max(0, last_seq - 1), upto=last_seq)
+            stored_hash = "".join(map(digest, bodies))
+            difference = f"has another event {last_seq}"
+        if stored_hash != self._last_hash:
             raise LedgerError(
-                f"this program has seen event {seen} of {self._row.name!r} ({own[:12]}…) and the "
-                f"ledger now {where} ({(found or head.hash)[:12]}…): events are gone, after "
+                f"this program has seen event {last_seq} of {self._row.name!r} "
+                f"({self._last_hash[:12]}…) and the ledger now {difference} "
+                f"({(stored_hash or head.hash)[:12]}…): events are gone, after "
                 "a failover to a replica that was behind, or from an older backup. Nothing was "
                 "stored. Bring back the database that has them; if it is lost for good, write "
                 "down what is missing and open the audit anew (LiveAudit.open, or restart)"

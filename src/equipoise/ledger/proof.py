@@ -54,7 +54,7 @@ def verify_ledger(store: Store, audit_id: int, checkpoints: Sequence[tuple[int, 
         state = AuditState(strict=True)
         rules = state.rules
         try:
-            proof = _repeated(
+            proof = _verify_and_repeat(
                 _lines(connection, audit_id),
                 state,
                 head=row.hash,
@@ -89,20 +89,42 @@ def verify_export(
     BadData
         If a line is not what the ledger wrote, or a replay does not lead to the same decisions.
     """
-    known: dict[str, Any] = {"head": head, "checkpoints": checkpoints, "people": people}
     try:
         with path.open("rb") as file:
-            return _repeated(file, AuditState(strict=True), **known, seed=seed)
+            return _verify_and_repeat(
+                file,
+                AuditState(strict=True),
+                head=head,
+                checkpoints=checkpoints,
+                people=people,
+                seed=seed,
+            )
     except OSError as error:
         raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
     except (Broken, LedgerError) as error:
         raise BadData(f"{path} is broken: {error}") from error
 
 
-def _repeated(lines: Iterable[bytes], state: AuditState, **known: Any) -> Proof:
+def _verify_and_repeat(
+    lines: Iterable[bytes],
+    state: AuditState,
+    *,
+    head: str | None,
+    checkpoints: Sequence[tuple[int, str]],
+    people: Iterable[Mapping[str, Any]] | None,
+    seed: str | None,
+) -> Proof:
     """Verify lines and say how far their statistics were repeated; raise if they say otherwise."""
-    proof = verify(lines, **known, rules=state.rules, apply=state.apply)
-    begun = state.settings.edition
+    proof = verify(
+        lines,
+        head=head,
+        checkpoints=checkpoints,
+        people=people,
+        seed=seed,
+        rules=state.rules,
+        apply=state.apply,
+    )
+    first_edition = state.settings.edition
     if state.has_other_edition:
         return replace(
             proof,
@@ -110,14 +132,13 @@ def _repeated(lines: Iterable[bytes], state: AuditState, **known: Any) -> Proof:
             f"{state.settings.software}, or 'equipoise audit upgrade'",
         )
     finding = state.finding()
-    _require_same("the verdict", proof.verdict, None if finding is None else finding.verdict.value)
+    verdict = None if finding is None else finding.verdict.value
+    _require_same("the verdict", proof.verdict, verdict)
     state.check_books()
-    since = (
-        ""
-        if begun == evidence.EDITION
-        else f" since the upgrade; edition {begun} decided before it"
-    )
-    return replace(proof, statistics=f"repeated, every decision made anew{since}")
+    statistics = "repeated, every decision made anew"
+    if first_edition != evidence.EDITION:
+        statistics += f" since the upgrade; edition {first_edition} decided before it"
+    return replace(proof, statistics=statistics)
 
 
 # -- the database ---------------------------------------------------------------------------------
@@ -135,7 +156,8 @@ def _compared_people(
 ) -> Iterator[Mapping[str, Any]]:
     """Compare every column with the events; yield the keys of those who have one."""
     query = f"{SELECT_PERSON} people WHERE audit_id = ? ORDER BY number"
-    number, people = 0, rules.people.records or {}
+    people = rules.people.records or {}
+    number = 0
     for number, values in enumerate(connection.stream(query, (audit_id,)), start=1):
         row = person_from(values)
         _require_same(f"person {number}", replace(row, person=None, salt=None), people.get(number))
@@ -145,19 +167,22 @@ def _compared_people(
 
 
 def _check_database(connection: Connection) -> None:
-    found = connection.run("SELECT version FROM ledger_schema").fetchall()
-    _require_same("the schema", found, [(VERSION,)])
+    """Refuse another schema, a damaged file, and rows of audits that do not exist."""
+    versions = connection.run("SELECT version FROM ledger_schema").fetchall()
+    _require_same("the schema", versions, [(VERSION,)])
     if connection.kind == "sqlite":
-        found = connection.run("PRAGMA integrity_check").fetchall()
-        _require_same("SQLite's integrity check", found, [("ok",)])
+        integrity = connection.run("PRAGMA integrity_check").fetchall()
+        _require_same("SQLite's integrity check", integrity, [("ok",)])
     for table in TABLES[1:]:
-        lost = f"SELECT 1 FROM {table} WHERE audit_id NOT IN (SELECT id FROM audits) LIMIT 1"
-        _require_same(f"audits that only {table} know", connection.run(lost).fetchall(), [])
+        query = f"SELECT 1 FROM {table} WHERE audit_id NOT IN (SELECT id FROM audits) LIMIT 1"
+        orphans = connection.run(query).fetchall()
+        _require_same(f"audits that only {table} know", orphans, [])
 
 
-def _require_same(what: str, found: object, right: object) -> None:
-    if found != right:
-        raise LedgerError(f"{what} is stored as {found!r}; the events say {right!r}")
+def _require_same(label: str, stored: object, expected: object) -> None:
+    """Refuse what is stored if the events lead to something else."""
+    if stored != expected:
+        raise LedgerError(f"{label} is stored as {stored!r}; the events say {expected!r}")
 
 
 # -- checkpoints and files ------------------------------------------------------------------------

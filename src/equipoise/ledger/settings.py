@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -77,19 +77,33 @@ class Settings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", inputs.name("name", self.name))
         object.__setattr__(self, "currency", inputs.text("currency", self.currency))
+        self._check_audit()
+        self._check_stream()
+        self._check_numbers()
+        for kind in self.approvals:
+            if kind not in APPROVABLE:
+                raise UnknownName("kind of event in 'approvals'", kind, APPROVABLE)
+        require_limits(self.max_in_flight, self.max_in_flight_groups, self.groups)
+
+    def _check_audit(self) -> None:
+        """Refuse an audit that a ledger cannot keep, and options that it does not have."""
         if self.audit == "exp":
             raise InvalidInput(
                 "'audit' must not be 'exp': Exp-Audit asks for features, which a ledger does not "
                 "keep; it runs in Python and in simulations"
             )
-        if (assist := self.assist) is not None:  # stored with everything that it leaves to defaults
+        assist = self.assist
+        if assist is not None:  # stored with everything that it leaves to defaults
             object.__setattr__(self, "options", {**self.options, "assist": assist.to_dict()})
         check_options(audit_class(self.audit), self.options, without=("budget", "model"))
-        if assist is not None:
-            if assist.seed is not None:
-                raise InvalidInput("'seed' of 'assist' is the ledger's own; leave it out")
-            if assist.max_price is not None:
-                inputs.whole("max_price", assist.max_price)
+        if assist is None:
+            return
+        if assist.seed is not None:
+            raise InvalidInput("'seed' of 'assist' is the ledger's own; leave it out")
+        if assist.max_price is not None:
+            inputs.whole("max_price", assist.max_price)
+
+    def _check_stream(self) -> None:
         if self.stream not in STREAMS:
             raise UnknownName("stream", self.stream, STREAMS)
         if self.stream == "denied" and audit_class(self.audit).wants_approved:
@@ -97,6 +111,8 @@ class Settings:
                 f"'stream' must be 'everybody' for the audit {self.audit!r}, which counts approved "
                 "people as well; or choose the adaptive audit"
             )
+
+    def _check_numbers(self) -> None:
         if not 0.0 < self.lottery <= 1.0:
             raise InvalidInput(f"'lottery' must be in (0, 1]; got {self.lottery!r}")
         if self.overdue_after is not None and not self.overdue_after > 0:
@@ -105,10 +121,6 @@ class Settings:
             )
         if type(self.decimals) is not int or not 0 <= self.decimals <= 9:
             raise InvalidInput(f"'decimals' must be a whole number, 0 to 9; got {self.decimals!r}")
-        for kind in self.approvals:
-            if kind not in APPROVABLE:
-                raise UnknownName("kind of event in 'approvals'", kind, APPROVABLE)
-        require_limits(self.max_in_flight, self.max_in_flight_groups, self.groups)
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -118,11 +130,11 @@ class Settings:
     @cached_property
     def assist(self) -> Assist | None:
         """How the audit looks before it asks; None if it does not."""
-        found = self.options.get("assist")
-        if found is None or isinstance(found, Assist):
-            return found
-        require_kind("assist", found, Mapping, "an Assist, or what its to_dict() gives")
-        return Assist.from_dict(found)
+        assist = self.options.get("assist")
+        if assist is None or isinstance(assist, Assist):
+            return assist
+        require_kind("assist", assist, Mapping, "an Assist, or what its to_dict() gives")
+        return Assist.from_dict(assist)
 
     @cached_property
     def values(self) -> ValueReader:
@@ -139,28 +151,64 @@ class Settings:
         return format_money(amount, self.currency, self.decimals)
 
     def to_data(self) -> dict[str, Any]:
-        """Return the first event's data."""
-        past = self.past
+        """Return the first event's data; the names are those that are stored."""
         return {
-            f.name: to_plain_data(getattr(self, f.name)) for f in fields(self) if f.name != "past"
-        } | {
+            "name": self.name,
+            "audit": self.audit,
+            "question": to_plain_data(self.question),
+            "costs": _whole_costs(self.costs),
+            "past": {
+                "cells": self.past.cells.to_dict(),
+                "exact": self.past.exact,
+                "seed": self.past.seed,
+            },
+            "seed_hash": self.seed_hash,
+            "software": self.software,
+            "edition": self.edition,
+            "budget": to_plain_data(self.budget),
+            "max_in_flight": to_plain_data(self.max_in_flight),
+            "max_in_flight_groups": to_plain_data(self.max_in_flight_groups),
+            "lottery": to_plain_data(self.lottery),
+            "overdue_after": to_plain_data(self.overdue_after),
+            "stream": self.stream,
+            "currency": self.currency,
+            "decimals": self.decimals,
+            "simulated": self.simulated,
+            "approvals": list(self.approvals),
+            "options": to_plain_data(self.options),
+            "coding": to_plain_data(self.coding),
             "format": FORMAT,
             "groups": list(self.groups),
-            "costs": _whole_costs(self.costs),
-            "past": {"cells": past.cells.to_dict(), "exact": past.exact, "seed": past.seed},
         }
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Settings:
         """Build from the first event's data."""
-        values = {f.name: data[f.name] for f in fields(cls) if f.name in data}
-        values["question"] = Question.from_dict(data["question"])
-        values["costs"] = Costs.from_dict(data["costs"])
-        past, groups = data["past"], data["groups"]  # in their first order
-        cells = Cells.from_dict({group: past["cells"][group] for group in groups})
-        values["past"] = Past(cells, past["exact"], past["seed"])
-        values["approvals"] = tuple(data["approvals"])
-        return cls(**values)
+        past = data["past"]
+        # Canonical JSON sorts the cells; the list of groups has their first order.
+        cells = Cells.from_dict({group: past["cells"][group] for group in data["groups"]})
+        return cls(
+            name=data["name"],
+            audit=data["audit"],
+            question=Question.from_dict(data["question"]),
+            costs=Costs.from_dict(data["costs"]),
+            past=Past(cells, past["exact"], past["seed"]),
+            seed_hash=data["seed_hash"],
+            software=data["software"],
+            edition=data["edition"],
+            budget=data["budget"],
+            max_in_flight=data["max_in_flight"],
+            max_in_flight_groups=data["max_in_flight_groups"],
+            lottery=data["lottery"],
+            overdue_after=data["overdue_after"],
+            stream=data["stream"],
+            currency=data["currency"],
+            decimals=data["decimals"],
+            simulated=data["simulated"],
+            approvals=tuple(data["approvals"]),
+            options=data["options"],
+            coding=data["coding"],
+        )
 
 
 def new_settings(
@@ -224,12 +272,14 @@ def require_possible(settings: Settings) -> None:
     """Make the audit once: settings that no audit can have are refused."""
     audit = build(settings, settings.budget)
     if settings.budget is not None and audit.finding is None and audit.is_broke:
-        most = None if settings.assist is None else settings.assist.max_price
-        price = "" if most is None else f"; a person's price may be {settings.money(int(most))}"
-        least = min(settings.costs.of(group).worst for group in settings.groups)
+        max_price = None if settings.assist is None else settings.assist.max_price
+        price_note = ""
+        if max_price is not None:
+            price_note = f"; a person's price may be {settings.money(int(max_price))}"
+        cheapest = min(settings.costs.of(group).worst for group in settings.groups)
         raise InvalidInput(
             "'budget' (in whole minor units such as cents) must pay for at least one "
-            f"request at its worst, {settings.money(least)}{price}; "
+            f"request at its worst, {settings.money(cheapest)}{price_note}; "
             f"{settings.money(settings.budget)} does not"
         )
 
@@ -237,25 +287,29 @@ def require_possible(settings: Settings) -> None:
 def build(settings: Settings, budget: int | None) -> Audit:
     """Make the audit that the settings describe, with the cap as it is now."""
     cap = float(inputs.LIMIT - 1 if budget is None else budget)  # beyond it money is not exact
-    options = {**settings.options, **({"assist": settings.assist} if settings.assist else {})}
+    options = dict(settings.options)
+    if settings.assist is not None:
+        options["assist"] = settings.assist
     return audit_class(settings.audit)(
         settings.past, settings.question, settings.costs, budget=cap, **options
     )
 
 
-def require_limits(limit: object, of_groups: Mapping[str, object], groups: Sequence[str]) -> None:
-    """Refuse limits of what is in flight that are no limits."""
+def require_limits(
+    limit: object, limits_by_group: Mapping[str, object], groups: Sequence[str]
+) -> None:
+    """Refuse limits of what is in flight that are no counts, or of groups that do not exist."""
     if limit is not None:
         inputs.count("max_in_flight", limit)
-    for group, most in of_groups.items():
+    for group, group_limit in limits_by_group.items():
         if group not in groups:
             raise UnknownName("group in 'max_in_flight_groups'", group, groups)
-        inputs.count(f"max_in_flight of {group}", most)
+        inputs.count(f"max_in_flight of {group}", group_limit)
 
 
 def _whole_costs(costs: Costs) -> dict[str, Any]:
     return {
         "feature": inputs.whole("costs.feature", costs.feature),
         "label": inputs.whole("costs.label", costs.label),
-        "groups": {group: _whole_costs(own) for group, own in costs.groups.items()},
+        "groups": {group: _whole_costs(cost) for group, cost in costs.groups.items()},
     }
