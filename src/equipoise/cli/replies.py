@@ -7,34 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from equipoise.cli.console import Answer
+from equipoise.messages.audit_words import REPLY_TEXT, UNCHANGED_TEXT
 
 if TYPE_CHECKING:
     from equipoise.finding import Finding
     from equipoise.ledger import LiveAudit
     from equipoise.ledger.commands import Reply
 
-REPLY_TEXT = {  # by what equipoise.people.reply_key returns: a state, or why nothing is wanted
-    "SCORE_ONLY": "nothing to do (looked at, and not drawn to be asked)",
-    "RESERVED": "override this denial, and tell how it goes",
-    "AWAITED": "tell how it goes",  # of an approved person
-    "EXECUTED": "overridden, the outcome is awaited",
-    "REVEALED": "the outcome is noted",
-    "CORRECTED": "the outcome is corrected, the old one stays on record",
-    "OVERDUE": "the outcome is overdue",
-    "WITHDRAWN": "withdrawn, the outcome stays unknown",
-    "UNUSED": "withdrawn before: this outcome is not used",
-    "WRITTEN_OFF": "written off, the outcome stays unknown",
-    "approved": "nothing to do (approved: there is no denial to override)",
-    "budget": "nothing to do (the budget is spent or held)",
-    "concluded": "nothing to do (the audit is concluded)",
-    "decided": "nothing to do (the audit has its verdict)",
-    "in_flight": "nothing to do (as many overrides as allowed are out)",
-    "left_out": "nothing to do (this group is not compared)",
-    "lottery": "nothing to do (not drawn in the lottery)",
-    "not_wanted": "nothing to do (another group is wanted now)",
-    "paused": "nothing to do (the audit is paused)",
-}
-UNCHANGED_TEXT = {"RESUMED": "nothing to resume", "UPGRADED": "nothing to upgrade"}
 STATES_WITH_REASON = ("UNLINKED", "CONCLUDED", "DECIDED")  # states of an audit that say why
 
 

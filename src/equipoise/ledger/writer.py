@@ -43,6 +43,7 @@ from equipoise.ledger.verify import (
     hash_pseudonym,
     person_facts,
 )
+from equipoise.messages.audit_words import OUTCOME_WORDS
 from equipoise.messages.refusals import WAYS_TO_SETTLE, SuggestedCommand
 from equipoise.protocol import Ticket, Want
 
@@ -50,7 +51,6 @@ COPIES_STAY = (
     "the name is in no table any more; copies stay in the database's files until somebody who may "
     "rewrite them runs: equipoise audit scrub {}"
 )
-OUTCOME_WORDS = {0: "bad", 1: "good"}
 
 
 @dataclass(frozen=True)

@@ -7,43 +7,7 @@ from typing import Any
 
 from equipoise.display import Row
 from equipoise.ledger.settings import Settings
-
-ACTION_TEXT = {
-    "created": "began the audit",
-    "asked": "reported an arrival",
-    "executed": "confirmed an override",
-    "withdrawn": "reported a refusal",
-    "revealed": "brought an outcome",
-    "corrected": "corrected an outcome",
-    "noted": "brought an outcome that nobody asked for",
-    "conflict": "brought an outcome that contradicts the stored one",
-    "overdue": "marked an outcome as overdue",
-    "written_off": "gave up an outcome",
-    "erased": "erased a person",
-    "budget": "changed the budget",
-    "limits": "changed the limits",
-    "random_accepts": "brought a later file of the test programme",
-    "paused": "paused the audit",
-    "resumed": "resumed the audit",
-    "concluded": "concluded the audit",
-    "proposed": "proposed",
-    "rejected": "rejected a proposal",
-    "scrubbed": "removed the erased from the files",
-    "upgraded": "went on under another edition of the statistics",
-    "verdict": "reached the verdict",
-}
-
-
-PROPOSAL_TEXT = {
-    "budget": "to change the budget",
-    "concluded": "to conclude the audit",
-    "corrected": "to correct an outcome",
-    "erased": "to erase a person",
-    "limits": "to change the limits",
-    "random_accepts": "to take in a later file of the test programme",
-    "resumed": "to resume the audit",
-    "upgraded": "to go on under this program's statistics",
-}
+from equipoise.messages.audit_words import ACTION_TEXT, PROPOSAL_TEXT
 
 
 def describe_proposal(command: str, arguments: Mapping[str, Any], settings: Settings) -> str:

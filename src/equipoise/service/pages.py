@@ -17,6 +17,7 @@ from equipoise.history.coding import ValueReader
 from equipoise.ledger import LiveAudit, Reply, commands
 from equipoise.ledger.commands import Command
 from equipoise.ledger.verify import PersonRecord, PersonState
+from equipoise.messages.audit_words import WANT_SENTENCES
 from equipoise.people import (
     BatchResult,
     MissingColumn,
@@ -43,11 +44,6 @@ router = APIRouter(include_in_schema=False)
 ROWS_PER_PAGE = 50
 MAX_OVERRIDES = 300  # on the list of those to carry out
 EVIDENCE_WAIT_SECONDS = 2.0  # seconds that a page waits for the evidence
-WANT_SENTENCES = {
-    "NOTHING": "Nothing is wanted of this person.",
-    "SCORE_ONLY": "The score of this person counts; nothing more is wanted.",
-    "LABEL": "The outcome is wanted: override the refusal, and enter the outcome when it is known.",
-}
 IRREVERSIBLE_EFFECTS = {
     "conclude": "The audit ends here, with the answer that the evidence supports by now. Nobody "
     "else will be asked, and it cannot be begun again.",

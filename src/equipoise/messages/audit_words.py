@@ -1,0 +1,81 @@
+"""The words for what happens in an audit: replies, wants, events, proposals and outcomes.
+
+States, reasons and types of events are codes in the ledger and in JSON. This is the one table of
+what people read in their place, in the shell, in the report and on the dashboard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+OUTCOME_WORDS: Mapping[int, str] = {0: "bad", 1: "good"}
+"""Outcome -> its word, which the command line understands as well."""
+REPLY_TEXT: Mapping[str, str] = {
+    "SCORE_ONLY": "nothing to do (looked at, and not drawn to be asked)",
+    "RESERVED": "override this denial, and tell how it goes",
+    "AWAITED": "tell how it goes",  # of an approved person
+    "EXECUTED": "overridden, the outcome is awaited",
+    "REVEALED": "the outcome is noted",
+    "CORRECTED": "the outcome is corrected, the old one stays on record",
+    "OVERDUE": "the outcome is overdue",
+    "WITHDRAWN": "withdrawn, the outcome stays unknown",
+    "UNUSED": "withdrawn before: this outcome is not used",
+    "WRITTEN_OFF": "written off, the outcome stays unknown",
+    "approved": "nothing to do (approved: there is no denial to override)",
+    "budget": "nothing to do (the budget is spent or held)",
+    "concluded": "nothing to do (the audit is concluded)",
+    "decided": "nothing to do (the audit has its verdict)",
+    "in_flight": "nothing to do (as many overrides as allowed are out)",
+    "left_out": "nothing to do (this group is not compared)",
+    "lottery": "nothing to do (not drawn in the lottery)",
+    "not_wanted": "nothing to do (another group is wanted now)",
+    "paused": "nothing to do (the audit is paused)",
+}
+"""Key of a reply, a person's state or why nothing is wanted -> what to do now, or what is known."""
+UNCHANGED_TEXT: Mapping[str, str] = {
+    "RESUMED": "nothing to resume",
+    "UPGRADED": "nothing to upgrade",
+}
+"""State of an audit that a command did not change -> why there was nothing to do."""
+WANT_SENTENCES: Mapping[str, str] = {
+    "NOTHING": "Nothing is wanted of this person.",
+    "SCORE_ONLY": "The score of this person counts; nothing more is wanted.",
+    "LABEL": "The outcome is wanted: override the refusal, and enter the outcome when it is known.",
+}
+"""What is wanted of a person -> what a clerk does next."""
+ACTION_TEXT: Mapping[str, str] = {
+    "created": "began the audit",
+    "asked": "reported an arrival",
+    "executed": "confirmed an override",
+    "withdrawn": "reported a refusal",
+    "revealed": "brought an outcome",
+    "corrected": "corrected an outcome",
+    "noted": "brought an outcome that nobody asked for",
+    "conflict": "brought an outcome that contradicts the stored one",
+    "overdue": "marked an outcome as overdue",
+    "written_off": "gave up an outcome",
+    "erased": "erased a person",
+    "budget": "changed the budget",
+    "limits": "changed the limits",
+    "random_accepts": "brought a later file of the test programme",
+    "paused": "paused the audit",
+    "resumed": "resumed the audit",
+    "concluded": "concluded the audit",
+    "proposed": "proposed",
+    "rejected": "rejected a proposal",
+    "scrubbed": "removed the erased from the files",
+    "upgraded": "went on under another edition of the statistics",
+    "verdict": "reached the verdict",
+}
+"""Type of an event -> what its actor did."""
+PROPOSAL_TEXT: Mapping[str, str] = {
+    "budget": "to change the budget",
+    "concluded": "to conclude the audit",
+    "corrected": "to correct an outcome",
+    "erased": "to erase a person",
+    "limits": "to change the limits",
+    "random_accepts": "to take in a later file of the test programme",
+    "resumed": "to resume the audit",
+    "upgraded": "to go on under this program's statistics",
+}
+"""Type of an event -> what was proposed."""
