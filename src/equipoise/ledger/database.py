@@ -35,24 +35,31 @@ from equipoise.errors import (
 
 def driver_errors() -> tuple[type[Exception], ...]:
     """Return the base errors of the drivers in use."""
-    theirs = getattr(sys.modules.get("psycopg"), "Error", None)  # None while it is being imported
-    return (sqlite3.Error,) if theirs is None else (sqlite3.Error, theirs)
+    # None while psycopg is being imported
+    psycopg_error = getattr(sys.modules.get("psycopg"), "Error", None)
+    return (sqlite3.Error,) if psycopg_error is None else (sqlite3.Error, psycopg_error)
 
 
 _LIKE_AN_ADDRESS = re.compile(r"(?i)^postgres(ql)?:|passw(or)?d\s*=")
-_AGAIN = "nothing was stored; repeating the call is safe"
-_COMPLAINTS = (
-    (("locked", "lock timeout", "busy"), "the ledger {0} was locked by others for {1:g} s; {3}"),
-    (("full", "no space"), "no space left for the ledger {0}; {3} once space is free"),
+_SAFE_TO_REPEAT = "nothing was stored; repeating the call is safe"
+_COMPLAINTS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        ("locked", "lock timeout", "busy"),
+        "the ledger {ledger} was locked by others for {timeout:g} s; {repeat}",
+    ),
+    (("full", "no space"), "no space left for the ledger {ledger}; {repeat} once space is free"),
     (
         ("not a database", "malformed"),
-        "{0} is not a ledger, or is damaged ({2}); restore it from a backup",
+        "{ledger} is not a ledger, or is damaged ({words}); restore it from a backup",
     ),
-    (("readonly", "read-only"), "the ledger {0} is read-only; {3} where writing is allowed"),
-    (("unable to open",), "cannot open the ledger {0}: {2}"),
-    (("",), "the ledger {0} failed ({2}); {3}"),
+    (
+        ("readonly", "read-only"),
+        "the ledger {ledger} is read-only; {repeat} where writing is allowed",
+    ),
+    (("unable to open",), "cannot open the ledger {ledger}: {words}"),
 )
-"""What drivers complain of, and how we say it: where, after how many seconds, their words."""
+"""Words of which one is in a driver's complaint, and the sentence that we make of it."""
+_OTHER_COMPLAINT = "the ledger {ledger} failed ({words}); {repeat}"
 
 
 class Connection:
@@ -64,22 +71,24 @@ class Connection:
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> Any:
         """Run a statement and return its cursor."""
-        return self.raw.execute(self._own(sql), values)
+        return self.raw.execute(self._for_driver(sql), values)
 
     def insert(
         self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], otherwise: str = ""
     ) -> None:
         """Add rows; ``otherwise`` says what to do where one is there already."""
-        names, marks = ", ".join(columns), ", ".join("?" * len(columns))
-        if rows:
-            sql = f"INSERT INTO {table} ({names}) VALUES ({marks}) {otherwise}"
-            self.raw.cursor().executemany(self._own(sql), rows)
+        if not rows:
+            return
+        names = ", ".join(columns)
+        placeholders = ", ".join("?" * len(columns))
+        sql = f"INSERT INTO {table} ({names}) VALUES ({placeholders}) {otherwise}"
+        self.raw.cursor().executemany(self._for_driver(sql), rows)
 
     def stream(self, sql: str, values: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
         """Return rows one by one, without holding all of them."""
         if self.kind == "sqlite":
             return self.run(sql, values)  # type: ignore[no-any-return]
-        return self.raw.cursor().stream(self._own(sql), values)  # type: ignore[no-any-return]
+        return self.raw.cursor().stream(self._for_driver(sql), values)  # type: ignore[no-any-return]
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, Any]:
         """Return a condition that a column is one of the values, and what to pass for it."""
@@ -98,7 +107,8 @@ class Connection:
         """Let go."""
         self.raw.close()
 
-    def _own(self, sql: str) -> str:
+    def _for_driver(self, sql: str) -> str:
+        """Return a statement with the driver's placeholders."""
         return sql if self.kind == "sqlite" else sql.replace("?", "%s")
 
 
@@ -142,10 +152,11 @@ def _connect_postgres(url: str, timeout: float) -> Connection:
             "of its parameters, and write special characters as %XX"
         ) from None
     raw = psycopg.connect(**options, autocommit=True)
-    connection, wait = Connection(raw, "postgresql"), max(1, int(timeout * 1000))
+    connection = Connection(raw, "postgresql")
+    wait_ms = max(1, int(timeout * 1000))
     try:
-        waits = connection.run("SHOW synchronous_commit").fetchone()[0]
-        if waits not in ("on", "remote_apply"):
+        commit_mode = connection.run("SHOW synchronous_commit").fetchone()[0]
+        if commit_mode not in ("on", "remote_apply"):
             connection.run("SET synchronous_commit = on")
         for setting in ("fsync", "full_page_writes"):
             if connection.run(f"SHOW {setting}").fetchone()[0] != "on":
@@ -153,9 +164,9 @@ def _connect_postgres(url: str, timeout: float) -> Connection:
                     f"the server of {display_url(url)} runs with {setting}=off: what it "
                     f"acknowledges may be lost; set {setting}=on there"
                 )
-        connection.run(f"SET lock_timeout = {wait}")
-        connection.run(f"SET statement_timeout = {wait + 60_000}")
-        connection.run(f"SET idle_in_transaction_session_timeout = {wait + 60_000}")
+        connection.run(f"SET lock_timeout = {wait_ms}")
+        connection.run(f"SET statement_timeout = {wait_ms + 60_000}")
+        connection.run(f"SET idle_in_transaction_session_timeout = {wait_ms + 60_000}")
     except BaseException:
         connection.close()
         raise
@@ -202,7 +213,9 @@ class Database:
     def __init__(self, url: str, *, create: bool = False, timeout: float = 60.0) -> None:
         require_non_negative("timeout", timeout)
         self.kind, self.path = kind_and_path(url)
-        self.shown, self.url, self.timeout = display_url(url), url, timeout
+        self.shown = display_url(url)
+        self.url = url
+        self.timeout = timeout
         if self.path is not None:  # the same file wherever the program goes
             self.path = self.path.absolute()
             self.url = str(self.path)
@@ -242,9 +255,18 @@ class Database:
             except driver_errors() as error:
                 self.close()  # whatever it was, begin anew
                 words = hide_secrets(str(error).strip(), self.url)
-                said = next(s for them, s in _COMPLAINTS if any(t in words.lower() for t in them))
-                message = said.format(self.shown, self.timeout, words, _AGAIN)
-                raise LedgerError(message) from error
+                raise LedgerError(self._explain(words)) from error
+
+    def _explain(self, words: str) -> str:
+        """Return what a driver's complaint means for the caller."""
+        sentence = _OTHER_COMPLAINT
+        for marks, meaning in _COMPLAINTS:
+            if any(mark in words.lower() for mark in marks):
+                sentence = meaning
+                break
+        return sentence.format(
+            ledger=self.shown, timeout=self.timeout, words=words, repeat=_SAFE_TO_REPEAT
+        )
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -295,8 +317,8 @@ class Database:
     def _file_now(self) -> tuple[int, int] | None:
         if self.path is None or not self.path.exists():
             return None
-        found = self.path.stat()
-        return found.st_dev, found.st_ino
+        file_status = self.path.stat()
+        return file_status.st_dev, file_status.st_ino
 
     def _require_same_file(self) -> None:
         """Refuse a file that was removed or replaced: SQLite would go on writing to the old one."""
@@ -333,7 +355,9 @@ def _in_child() -> None:
             _open_at_fork.add(handle.path)
         _abandoned.extend(handle.held)
         handle.held.clear()
-        handle.turn, handle._lock = threading.RLock(), threading.RLock()  # others held the old ones
+        # Other threads of the parent may have held the old locks.
+        handle.turn = threading.RLock()
+        handle._lock = threading.RLock()
 
 
 os.register_at_fork(after_in_child=_in_child)

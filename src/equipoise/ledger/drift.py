@@ -1,4 +1,4 @@
-"""Is the present still like the past? Tested for free, at every moment, on what everybody sees.
+"""Test whether the people who arrive now are like those in the historical data.
 
 An audit joins past data with people who arrive now, so it assumes that both come from one
 population. Three shares show whether that holds: the groups' shares of the stream, the approval
@@ -52,9 +52,11 @@ class DriftTest(JsonValue):
     alarm: bool
 
     def __str__(self) -> str:
-        now = "nobody yet" if self.now is None else f"now {self.now:.3f} of {self.people:,} people"
+        present = "nobody yet"
+        if self.now is not None:
+            present = f"now {self.now:.3f} of {self.people:,} people"
         verdict = "has moved" if self.alarm else "shows no drift"
-        return f"{self.what} of group {self.group!r} {verdict}: past {self.past:.3f}, {now}"
+        return f"{self.what} of group {self.group!r} {verdict}: past {self.past:.3f}, {present}"
 
 
 class DriftCounts:
@@ -88,59 +90,105 @@ def drift_tests(
     """
     if stream != "everybody":
         return ()
-    cells, alpha = past.cells, level / (3 * len(counts.groups))
+    alpha = level / (3 * len(counts.groups))  # three tests per group share the level
+    # axes: block of arrivals, group, decision (denied, approved)
     arrivals = np.array(counts.arrivals, dtype=float).reshape(-1, len(counts.groups), 2)
-    seen = arrivals.cumsum(axis=0)
-    everybody = seen.sum(axis=(1, 2))
+    arrived = arrivals.cumsum(axis=0)
     tests = []
     for index, group in enumerate(counts.groups):
-        own, approved, c = seen[:, index, :].sum(axis=1), seen[:, index, 1], cells[group]
-        shares = {
-            "share of all people": (c.total, cells.total, own, own, everybody),
-            "approval rate": (c.approved, c.total, approved, approved, own),
-        }
-        if c.approved > 0 and not c.approved_unknown:  # else nothing is there to compare with
-            told = np.array(counts.outcomes[group], dtype=float).reshape(-1, 2).cumsum(axis=0)
-            everyone = approved[-1] if len(approved) else 0.0
-            people = np.minimum(BLOCK * np.arange(1.0, len(told) + 1.0), everyone)
-            most = people - told[:, 0]
-            good = (c.approved_positive, c.approved, told[:, 1], most, people)
-            shares["good outcomes among the approved"] = good
-        tests += [_test(what, group, *of, past.exact, alpha) for what, of in shares.items()]
+        shares = _shares_of(group, past, arrived, index, counts.outcomes[group])
+        tests += [_test_share(share, group, past.exact, alpha) for share in shares]
     return tuple(tests)
 
 
-def _test(
-    what: str,
-    group: str,
-    successes: float,
-    total: float,
-    fewest: Array,
-    most: Array,
-    people: Array,
-    exact: bool,
-    alpha: float,
-) -> DriftTest:
-    """Test one share; the number of successes is only known to lie between two bounds."""
-    low = high = successes / total
-    if not exact:
-        low, high = clopper_pearson(successes, total, alpha * SHARE_FOR_PAST / 2.0)
-    threshold = -math.log(alpha if exact else alpha * (1.0 - SHARE_FOR_PAST))
-    evidence = share_evidence(_nearest(fewest, most, people, low, high), people, low, high)
-    best = float(evidence.max(initial=0.0))
-    n = int(people[-1]) if len(people) else 0
-    unknown = int(most[-1] - fewest[-1]) if n else 0
-    now = float(fewest[-1]) / (n - unknown) if n > unknown else None
+@dataclass(frozen=True)
+class _Share:
+    """A share in the historical data and in the stream.
+
+    Attributes
+    ----------
+    label
+        What the share is of, in words.
+    past_successes, past_total
+        Counts in the historical data.
+    fewest, most
+        Bounds on the successes in the stream until the end of each block; they differ where
+        outcomes are unknown.
+    people
+        People in the stream until the end of each block.
+    """
+
+    label: str
+    past_successes: float
+    past_total: float
+    fewest: Array
+    most: Array
+    people: Array
+
+
+def _shares_of(
+    group: str, past: Past, arrived: Array, index: int, outcomes: list[list[int]]
+) -> list[_Share]:
+    """Return the shares of a group that can be compared with the historical data.
+
+    ``arrived`` counts people until the end of each block, by group and decision.
+    """
+    cells = past.cells[group]
+    everybody = arrived.sum(axis=(1, 2))
+    members = arrived[:, index, :].sum(axis=1)
+    approved = arrived[:, index, 1]
+    shares = [
+        _Share("share of all people", cells.total, past.cells.total, members, members, everybody),
+        _Share("approval rate", cells.approved, cells.total, approved, approved, members),
+    ]
+    # Outcomes are compared only if all of them are known in the historical data.
+    if cells.approved > 0 and not cells.approved_unknown:
+        # axes: block of approved people, outcome (bad, good)
+        told = np.array(outcomes, dtype=float).reshape(-1, 2).cumsum(axis=0)
+        n_approved = approved[-1] if len(approved) else 0.0
+        people = np.minimum(BLOCK * np.arange(1.0, len(told) + 1.0), n_approved)
+        shares.append(
+            _Share(
+                "good outcomes among the approved",
+                cells.approved_positive,
+                cells.approved,
+                fewest=told[:, 1],
+                most=people - told[:, 0],
+                people=people,
+            )
+        )
+    return shares
+
+
+def _test_share(share: _Share, group: str, exact: bool, alpha: float) -> DriftTest:
+    """Test one share at the level ``alpha``; ``exact`` says that the past share is no sample."""
+    past_share = share.past_successes / share.past_total
+    if exact:
+        low = high = past_share
+        threshold = -math.log(alpha)
+    else:
+        low, high = clopper_pearson(
+            share.past_successes, share.past_total, alpha * SHARE_FOR_PAST / 2.0
+        )
+        threshold = -math.log(alpha * (1.0 - SHARE_FOR_PAST))
+    successes = _nearest(share.fewest, share.most, share.people, low, high)
+    log_evidence = share_evidence(successes, share.people, low, high)
+    largest = float(log_evidence.max(initial=0.0))
+    n_people = int(share.people[-1]) if len(share.people) else 0
+    n_unknown = int(share.most[-1] - share.fewest[-1]) if n_people else 0
+    present_share = None
+    if n_people > n_unknown:
+        present_share = float(share.fewest[-1]) / (n_people - n_unknown)
     return DriftTest(
-        what,
+        share.label,
         group,
-        past=successes / total,
-        now=now,
-        people=n,
-        unknown=unknown,
-        evidence=best / math.log(10.0),
+        past=past_share,
+        now=present_share,
+        people=n_people,
+        unknown=n_unknown,
+        evidence=largest / math.log(10.0),
         threshold=threshold / math.log(10.0),
-        alarm=best >= threshold,
+        alarm=largest >= threshold,
     )
 
 
