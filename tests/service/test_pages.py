@@ -347,7 +347,7 @@ def test_problems_of_a_table_are_said_in_the_words_of_the_form(served: Served) -
     page = sent(tested, **MEANING, random_accepts="cell")
     assert "is untested; “Columns that show whether they were random" in page
     turned = {**MEANING, "positive_outcome": "no use", "negative_outcome": "benefit"}
-    assert "If column 'result' says what went wrong, turn it." in sent(TABLE, **turned)
+    assert "If column 'result' says what went wrong, turn it: “" in sent(TABLE, **turned)
 
 
 def test_a_sheet_may_be_named(served: Served) -> None:

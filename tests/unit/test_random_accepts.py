@@ -13,10 +13,13 @@ from equipoise.audits.base import Step
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.randomness import rank_test
+from equipoise.messages import shell
+from equipoise.messages.shell import describe_error
 from equipoise.protocol import Ticket, Want
 from equipoise.rates import clopper_pearson
 from equipoise.worlds import CellWorld
 from tests.profiles import quick
+from tests.support.messages import note_of, refused
 from tests.unit.evidence.states import missing, weighed
 
 COLUMNS = {"group": "race", "decision": "granted", "outcome": "paid", "random_accepts": "test"}
@@ -242,7 +245,7 @@ def test_counts_that_are_none_are_refused(accepted: tuple[float, ...]) -> None:
 
 
 def test_the_mark_must_be_yes_or_no() -> None:
-    with pytest.raises(BadData, match="'test' must be 0/1 or true/false, 1 for people whom a test"):
+    with refused("random-accepts-not-bits", column="test", value="maybe"):
         eq.History.read(programme(500, 5).assign(test="maybe"), **COLUMNS)
 
 
@@ -254,8 +257,9 @@ def test_a_programme_for_near_misses_is_refused() -> None:
     data["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, len(data)), "D")
     against = {"random_accepts_against": ["score", "day"]}
     history = eq.History.read(data, **COLUMNS, **against)
-    assert any("tested against score, day: no difference" in note for note in history.notes)
-    assert any("is untested" in note for note in eq.History.read(data, **COLUMNS).notes)
+    assert note_of(history, "programme-tested").fields["columns"] == ["score", "day"]
+    untested = note_of(eq.History.read(data, **COLUMNS), "programme-untested")
+    assert "--random-accepts-against COLUMN" in shell.describe(untested)
     near = data.assign(score=np.where(data.test, data.score + 20, data.score))
     late = data.assign(day=data.day.where(~data.test, data.day + pd.Timedelta(days=90)))
     for biased, column in ((near, "score"), (near.astype({"score": str}), "score"), (late, "day")):
@@ -273,7 +277,7 @@ def test_a_programme_is_not_tested_against_text_that_has_no_order() -> None:
     data = programme(2_000, 8)
     months = pd.Series(np.arange(len(data)) % 12 + 1).astype(str)
     for wrong in ("05/" + months.str.zfill(2) + "/2023", "0," + months, "north"):
-        with pytest.raises(BadData, match=r"column 'by' must hold numbers, or dates .* found '"):
+        with refused("not-numbers", column="by"):
             eq.History.read(data.assign(by=wrong), **COLUMNS, random_accepts_against="by")
     iso, german = ("2023-" + months.str.zfill(2) + "-15", "15." + months.str.zfill(2) + ".2023")
     for days in (iso, german):
@@ -295,8 +299,10 @@ def test_the_error_offers_the_programme_and_its_people_are_no_mystery() -> None:
     data = programme(4_000, 8, share=0.1)
     denied = data.assign(granted=data.granted.mask(data.test, 0))
     plain = {name: column for name, column in COLUMNS.items() if name != "random_accepts"}
-    with pytest.raises(BadData, match=r"at random, random_accepts=COLUMN .--random-accepts COLUMN"):
+    with refused("denied-with-outcome") as caught:
         eq.History.read(denied, **plain)
+    assert "at random, mark them: random_accepts=COLUMN." in str(caught.value)
+    assert "at random, mark them: --random-accepts COLUMN." in describe_error(caught.value)
     cells = eq.History.read(denied, **COLUMNS).cells
     assert cells == eq.History.read(data, **COLUMNS).cells
     for group, own in cells.items():

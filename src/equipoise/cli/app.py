@@ -10,7 +10,7 @@ from typing import Any, cast
 import typer
 from typer.core import TyperGroup
 
-from equipoise.cli.errors import describe_error
+from equipoise.cli.errors import describe_error, documented_name
 from equipoise.errors import EquipoiseError
 
 # In the order of the help; the module of each has an ``app``, which is a typer.Typer.
@@ -41,7 +41,7 @@ class LazyGroup(TyperGroup):
         try:
             return super().invoke(ctx)
         except EquipoiseError as error:
-            error_name = type(error).__name__
+            error_name = documented_name(error)
             message = describe_error(error)
         except UsageError as error:
             error_name = "UsageError"

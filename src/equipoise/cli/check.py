@@ -13,6 +13,7 @@ from equipoise.cli import past_options as reading
 from equipoise.cli.console import Answer, Part, Table, failure_after, show
 from equipoise.cli.option_values import parse_verdicts
 from equipoise.errors import InvalidInput, UnknownName
+from equipoise.messages.shell import describe
 from equipoise.question import Verdict
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ def _show_one(history: History, finding: Check) -> list[Part]:
     if history.summary is not None:
         parts.append(f"{history.summary}\n")
     parts.append(Table(past_rows(history.cells)))
-    parts += [f"  note: {note}" for note in history.notes]
+    parts += [f"  note: {describe(note)}" for note in history.notes]
     parts += [
         f"\n{finding.question}",
         Table(finding.rate_rows()),

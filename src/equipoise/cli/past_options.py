@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from equipoise._output_files import refuse_overwriting
 from equipoise.cli.console import show_activity
 from equipoise.comparison import WITHIN
 from equipoise.errors import BadData, InvalidInput
+from equipoise.messages.shell import READING_OPTIONS, describe_unread_table
 
 if TYPE_CHECKING:
     from equipoise.history import History
@@ -212,16 +212,6 @@ Save = Annotated[
 ]
 
 
-READING_FLAGS = frozenset((
-    "--group", "--within", "--decision", "--outcome", "--positive", "--negative",
-    "--denied-outcomes", "--missing-value", "--missing-group", "--max-groups", "--unknown",
-    "--undecided", "--cohort", "--random-accepts", "--random-accepts-against", "--decider",
-    "--min-cases", "--id", "--repeated", "--table", "--query", "--encoding", "--date", "--since",
-    "--until",
-))  # fmt: skip
-"""The options that say how to read a table, whatever command takes them."""
-
-
 class ReadingOptions(TypedDict):
     """How a table is read: arguments of :meth:`equipoise.History.read`, as options give them."""
 
@@ -274,14 +264,17 @@ class PastDecisions:
             If the table cannot be read so; the message ends with a command that reads it.
         """
         from equipoise.history import History
+        from equipoise.history.problems import UnreadTable
         from equipoise.history.saved_readings import save_reading
 
         arguments: dict[str, Any] = {**self.options}
         try:
             with show_activity("Reading past decisions …"):
                 history = History.read(self.source, **arguments)
-        except BadData as error:
-            raise BadData(self._name_typed_command(str(error))) from None
+        except UnreadTable as error:
+            command, more_options = self._typed_words()
+            message = describe_unread_table(error.problems, error.proposal, command, more_options)
+            raise BadData(message) from None
         self._require_strata(history.cells.groups)
         if self.save is not None:
             save_reading(self.save, self.source, arguments)
@@ -304,28 +297,26 @@ class PastDecisions:
                 "read all of the columns as --group to compare their intersections"
             )
 
-    def _name_typed_command(self, message: str) -> str:
-        """Let the command at the end of a message be the typed one, with its other options."""
+    def _typed_words(self) -> tuple[list[str], list[str]]:
+        """Return the typed command with its arguments, and the options that read no table."""
         from equipoise.history.options import as_tuple
 
-        text, mark, reading = message.rpartition("\n  equipoise check ")
-        if not mark:
-            return message
-        command = [self.context.command_path.partition(" ")[2]]
-        flags = [reading]
+        command = self.context.command_path.split()[1:]
+        options: list[str] = []
         for parameter in self.context.command.params:
             name = str(parameter.name)
-            is_of_reading = name == "source" or parameter.opts[0] in READING_FLAGS
+            is_of_reading = name == "source" or parameter.opts[0] in READING_OPTIONS.values()
             if is_of_reading or not self._is_typed(name):
                 continue
             value = self.context.params[name]
             if parameter.param_type_name == "argument":
-                command.append(shlex.quote(str(value)))
+                command.append(str(value))
             elif isinstance(value, bool):
-                flags.append(parameter.opts[0] if value else parameter.secondary_opts[0])
+                options.append(parameter.opts[0] if value else parameter.secondary_opts[0])
             else:
-                flags += [f"{parameter.opts[0]} {shlex.quote(str(v))}" for v in as_tuple(value)]
-        return f"{text}\n  equipoise {' '.join([*command, *flags])}"
+                for part in as_tuple(value):
+                    options += [parameter.opts[0], str(part)]
+        return command, options
 
     def _is_typed(self, parameter: str) -> bool:
         """Whether a parameter was given on the command line, not by default or environment."""

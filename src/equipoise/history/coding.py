@@ -9,9 +9,10 @@ from typing import Any
 from equipoise._json import JsonValue
 from equipoise.comparison import WITHIN
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.history.values import STANDARD_BITS, Words, is_missing, key_of, text_of
+from equipoise.history.values import STANDARD_BITS, is_missing, key_of, text_of
 
 PLAIN_WORDS = {"decision": ("approved", "denied"), "outcome": ("good", "bad")}
+"""Role -> the words for 1 and 0 that are understood of every person who arrives."""
 AND = " & "  # between the values of several group columns
 
 
@@ -24,17 +25,33 @@ class Grouping(JsonValue):
     strata: int = 0  # how many columns, the first ones, name the stratum of the comparison
 
     def group_name(self, values: Iterable[object]) -> str:
-        """Return the name of the group with these values, one per column."""
-        parts = []
-        for value, labels in zip(values, self.labels, strict=True):
-            if is_missing(value) and self.missing is None:
+        """Return the name of the group with these values, one per column.
+
+        Raises
+        ------
+        BadData
+            If a value is missing and such people have no name.
+        UnknownName
+            If a value is not that of a group.
+        """
+        parts = [
+            self._label(value, labels) for value, labels in zip(values, self.labels, strict=True)
+        ]
+        group = AND.join(parts[self.strata :])
+        if not self.strata:
+            return group
+        stratum = AND.join(parts[: self.strata])
+        return f"{stratum}{WITHIN}{group}"
+
+    def _label(self, value: object, labels: Mapping[str, str]) -> str:
+        if is_missing(value):
+            if self.missing is None:
                 raise BadData("the group is missing")
-            label = self.missing if is_missing(value) else labels.get(key_of(value))
-            if label is None:
-                raise UnknownName("group", text_of(value), labels.values())
-            parts.append(label)
-        stratum, group = AND.join(parts[: self.strata]), AND.join(parts[self.strata :])
-        return f"{stratum}{WITHIN}{group}" if self.strata else group
+            return self.missing
+        label = labels.get(key_of(value))
+        if label is None:
+            raise UnknownName("group", text_of(value), labels.values())
+        return label
 
 
 @dataclass(frozen=True)
@@ -45,9 +62,11 @@ class YesNo(JsonValue):
     zeros: tuple[str, ...]
 
     def bit_of(self, value: object) -> int | None:
-        """Return what a value means, None if nobody said."""
+        """Return what a value means, None if no meaning of it is known."""
         key = key_of(value)
-        return 1 if key in self.ones else 0 if key in self.zeros else None
+        if key in self.ones:
+            return 1
+        return 0 if key in self.zeros else None
 
 
 @dataclass(frozen=True)
@@ -60,25 +79,36 @@ class Coding(JsonValue):
     outcome: YesNo
     missing_values: tuple[str, ...] = ()
 
-    def read_bit(self, role: str, value: object, extra_words: Words = ()) -> int:
-        """Return what a decision or an outcome means; ``also`` are further words that are known."""
-        reading: YesNo = getattr(self, role)
-        bit = reading.bit_of(value)
-        if bit is None or is_missing(value, self.missing_values):
-            known_words = {*extra_words, *reading.ones, *reading.zeros}
-            if extra_words and "1" in reading.zeros:  # 0 and 1 may mean either
-                known_words -= STANDARD_BITS.keys()
-            raise UnknownName(
-                f"{role} (column {self.columns[role][0]!r})", value, sorted(known_words)
-            )
-        return bit
+    def meanings_of(self, role: str) -> YesNo:
+        """Return what the values of a decision or an outcome mean."""
+        return {"decision": self.decision, "outcome": self.outcome}[role]
+
+    def read_bit(self, role: str, value: object, extra_words: tuple[str, ...] = ()) -> int:
+        """Return what a decision or an outcome means.
+
+        ``extra_words`` are further words that the caller understands, for the message.
+
+        Raises
+        ------
+        UnknownName
+            If no meaning of the value is known.
+        """
+        meanings = self.meanings_of(role)
+        bit = meanings.bit_of(value)
+        if bit is not None and not is_missing(value, self.missing_values):
+            return bit
+        known_words = {*extra_words, *meanings.ones, *meanings.zeros}
+        if extra_words and "1" in meanings.zeros:  # 0 and 1 may mean either
+            known_words -= STANDARD_BITS.keys()
+        column = self.columns[role][0]
+        raise UnknownName(f"{role} (column {column!r})", value, sorted(known_words))
 
 
 @dataclass(frozen=True)
 class ValueReader:
-    """How people who arrive may be described: groups by name in any case, 0/1 or plain words.
+    """Reads what is said of people who arrive: groups by name in any case, 0/1 or plain words.
 
-    Where the past was read from a table, its words are understood as well.
+    Where the historical data were read from a table, its words are understood as well.
     """
 
     groups: Collection[str]
@@ -94,28 +124,40 @@ class ValueReader:
         matching_groups = [name for name in self.groups if key_of(name) == key_of(value)]
         if len(matching_groups) == 1:
             return matching_groups[0]
-        if self.coding is None or len(self.coding.grouping.labels) > 1 or value in matching_groups:
+        if self.coding is None or value in matching_groups:
+            return str(value)
+        if len(self.coding.grouping.labels) > 1:  # one value cannot name an intersection
             return str(value)
         return self.coding.grouping.group_name([value])
 
     def read_bit(self, role: str, value: object) -> Any:
-        """Return a decision or an outcome; what nobody explained is left to the audit to refuse."""
-        key, coding = key_of(value), self.coding
-        if (standard_bit := STANDARD_BITS.get(key)) is not None:
-            if coding is not None and getattr(coding, role).bit_of(value) == 1 - standard_bit:
-                positive_word, negative_word = PLAIN_WORDS[role]
+        """Return a decision or an outcome; an unknown value is left to the audit to refuse.
+
+        Raises
+        ------
+        InvalidInput
+            If 0 or 1 may mean either, because the table's column was read the other way round.
+        UnknownName
+            If the table's words are known and this is none of them.
+        """
+        key = key_of(value)
+        table_bit = None if self.coding is None else self.coding.meanings_of(role).bit_of(value)
+        standard_bit = STANDARD_BITS.get(key)
+        positive_word, negative_word = PLAIN_WORDS[role]
+        if standard_bit is not None:
+            if self.coding is not None and table_bit == 1 - standard_bit:
                 raise InvalidInput(
                     f"{role!r} of {value!r} may mean either: the past's column "
-                    f"{coding.columns[role][0]!r} was read the other way round; say "
+                    f"{self.coding.columns[role][0]!r} was read the other way round; say "
                     f"{positive_word!r} or {negative_word!r}, or give a file with that column"
                 )
             return standard_bit
-        if key in PLAIN_WORDS[role] and (
-            coding is None or getattr(coding, role).bit_of(value) is None
-        ):
-            return int(key == PLAIN_WORDS[role][0])
-        return value if coding is None else coding.read_bit(role, value, PLAIN_WORDS[role])
+        if key in PLAIN_WORDS[role] and table_bit is None:
+            return int(key == positive_word)
+        if self.coding is None:
+            return value
+        return self.coding.read_bit(role, value, PLAIN_WORDS[role])
 
     def is_missing(self, value: object) -> bool:
-        """Whether a value stands for none."""
+        """Return whether a value stands for none."""
         return is_missing(value, () if self.coding is None else self.coding.missing_values)

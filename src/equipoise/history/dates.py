@@ -1,7 +1,7 @@
 """Periods cut out of a table by its column of dates, and texts read as days.
 
-Rows are cut by day: dates of the engine's own type are compared by the engine; of text every way to
-write a day is read once, and all of a column must be written in one way.
+Rows are cut by day. Dates of the engine's own type are compared by the engine. Of text every way to
+write a day is tried once, and all texts of a column must be written in one way.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date, datetime, time
 
-from equipoise.errors import BadData, InvalidInput
+from equipoise.errors import InvalidInput
 from equipoise.history.options import Moment, ReadOptions
-from equipoise.history.tables import Day, Table
-from equipoise.history.values import list_values, rows_text
+from equipoise.history.problems import UnreadTable
+from equipoise.history.tables import DayOf, Table
+from equipoise.messages import Problem
 
 DAY_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y")
 TYPE_SAMPLE_ROWS = 100  # rows that show of what type a column is
@@ -22,67 +23,105 @@ MAX_DAYS = 100_000
 
 
 def cut_period(table: Table, options: ReadOptions) -> Table:
-    """Keep the rows with ``since <= date < until``."""
+    """Return the rows with ``since <= date < until``.
+
+    Raises
+    ------
+    InvalidInput
+        If ``since`` or ``until`` is not a day.
+    UnreadTable
+        If the column does not hold a date in every row, or no day of the period.
+    """
     column = options.date
     if column is None:
         return table
-    given = {operator.ge: _end("since", options.since), operator.lt: _end("until", options.until)}
-    ends = {holds: end for holds, end in given.items() if end is not None}
-    without, _ = table.missing_and_repeated(column)
-    if without:
-        raise BadData(
-            f"column {column!r} must hold a date such as '2024-01-31' in every row to be cut by "
-            f"since and until; {without:,} rows have none; fill it in, year first"
-        )
-    for value, _ in table.take([column], TYPE_SAMPLE_ROWS).count([column])[:1]:
-        if isinstance(value, date):
-            for holds, day in ends.items():
-                start = datetime.combine(day, time(), getattr(value, "tzinfo", None))
-                table = table.where(column, holds, start if isinstance(value, datetime) else day)
-            return table
-    found = {str(day): int(n) for day, n in table.count([Day(column)], MAX_DAYS)}
-    days = read_days(column, found)
-    kept = [t for t, day in days.items() if all(holds(day, end) for holds, end in ends.items())]
-    if not kept:
-        raise BadData(
-            f"column {column!r} holds no day of that period; its days are from "
-            f"{min(days.values())} to {max(days.values())}"
-        )
-    return table.where(Day(column), None, kept)
+    since = _read_end("since", options.since)
+    until = _read_end("until", options.until)
+    n_missing, _ = table.missing_and_repeated(column)
+    if n_missing:
+        raise UnreadTable(Problem("date-missing", {"column": column, "rows": n_missing}))
+    sample = table.take([column], TYPE_SAMPLE_ROWS).count([column])
+    if sample and isinstance(sample[0][0], date):
+        return _cut_by_engine(table, column, sample[0][0], since, until)
+    counted_days = table.count([DayOf(column)], MAX_DAYS)
+    row_counts = {str(text): int(count) for text, count in counted_days}
+    days = read_days(column, row_counts)
+    texts_of_period = [
+        text
+        for text, day in days.items()
+        if (since is None or day >= since) and (until is None or day < until)
+    ]
+    if not texts_of_period:
+        days_present = days.values()
+        fields = {"column": column, "first": str(min(days_present)), "last": str(max(days_present))}
+        raise UnreadTable(Problem("period-empty", fields))
+    return table.where_in(DayOf(column), texts_of_period)
 
 
-def read_days(column: str, found: Mapping[str, int]) -> dict[str, date]:
-    """Return what each text means, in the one form that all of them have."""
-    read = {form: {text: _day(text, form) for text in found} for form in DAY_FORMATS}
-    whole = [days for days in read.values() if None not in days.values()]
-    if len(whole) == 1:
-        return {text: day for text, day in whole[0].items() if day is not None}
-    if whole:
-        raise BadData(
-            f"column {column!r}: {list_values(sorted(found), 2)} may have the day first or the "
-            "month; write dates with the year first, as in '2024-01-31'"
-        )
-    best = max(read.values(), key=lambda days: sum(day is not None for day in days.values()))
-    odd = {text: found[text] for text, day in best.items() if day is None}
-    raise BadData(
-        f"column {column!r} must hold dates such as '2024-01-31', all written in one way, to be "
-        f"cut by since and until; found {list_values(odd, 3)} in {rows_text(sum(odd.values()))}; "
-        "write all of them year first, or give a column of the engine's own type for dates"
-    )
+def _cut_by_engine(
+    table: Table, column: str, example: date, since: date | None, until: date | None
+) -> Table:
+    """Let the engine compare dates, or moments with the time zone of an example of them."""
+
+    def start_of(day: date) -> date:
+        if not isinstance(example, datetime):
+            return day
+        return datetime.combine(day, time(), example.tzinfo)
+
+    if since is not None:
+        table = table.where(column, operator.ge, start_of(since))
+    if until is not None:
+        table = table.where(column, operator.lt, start_of(until))
+    return table
 
 
-def _day(text: str, form: str) -> date | None:
+def read_days(column: str, row_counts: Mapping[str, int]) -> dict[str, date]:
+    """Return the day that each text means, in the one format that all of them have.
+
+    ``row_counts`` are the texts of a column with their numbers of rows.
+
+    Raises
+    ------
+    UnreadTable
+        If no format fits all texts, or if several formats do.
+    """
+    fitting_formats = []
+    unreadable_by_format = []
+    for day_format in DAY_FORMATS:
+        unreadable = [text for text in row_counts if _read_day(text, day_format) is None]
+        unreadable_by_format.append(unreadable)
+        if not unreadable:
+            fitting_formats.append(day_format)
+    if len(fitting_formats) > 1:
+        fields = {"column": column, "examples": sorted(row_counts)}
+        raise UnreadTable(Problem("day-or-month-first", fields))
+    if not fitting_formats:
+        odd = min(unreadable_by_format, key=len)
+        n_rows = sum(row_counts[text] for text in odd)
+        raise UnreadTable(Problem("not-dates", {"column": column, "odd": odd, "rows": n_rows}))
+    days = {}
+    for text in row_counts:
+        day = _read_day(text, fitting_formats[0])
+        assert day is not None
+        days[text] = day
+    return days
+
+
+def _read_day(text: str, day_format: str) -> date | None:
+    """Return the day of a text, without the time that may follow it, None if it is none."""
+    day_text = text.strip().partition(" ")[0].partition("T")[0]
     try:
-        return datetime.strptime(text.strip().partition(" ")[0].partition("T")[0], form).date()
+        return datetime.strptime(day_text, day_format).date()
     except ValueError:
         return None
 
 
-def _end(name: str, value: Moment | None) -> date | None:
-    if value is None:
+def _read_end(argument: str, moment: Moment | None) -> date | None:
+    """Return the day at which a period begins or ends."""
+    if moment is None:
         return None
     with suppress(ValueError):
-        moment = datetime.fromisoformat(str(value))
-        if moment.time() == time():
-            return moment.date()
-    raise InvalidInput(f"{name!r} must be a day such as '2024-01-31'; got {value!r}")
+        start = datetime.fromisoformat(str(moment))
+        if start.time() == time():
+            return start.date()
+    raise InvalidInput(f"{argument!r} must be a day such as '2024-01-31'; got {moment!r}")

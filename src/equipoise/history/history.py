@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,13 +14,11 @@ from equipoise.cells import Cells
 from equipoise.display import Displayable, Row
 from equipoise.errors import InvalidInput, require_kind
 from equipoise.history.coding import Coding
-from equipoise.history.options import ReadOptions
+from equipoise.history.options import DEFAULTS, Meaning, Moment, ReadOptions
 from equipoise.history.past import Past, require_past
 from equipoise.history.saved_readings import load_reading
-from equipoise.history.values import list_with_counts
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from equipoise.messages import Note
+from equipoise.messages.texts import list_with_counts
 
 
 @dataclass(frozen=True)
@@ -49,26 +45,6 @@ class ReadSummary(JsonValue):
         return "\n".join(f"  {role:<{width}} {text}" for role, text in texts.items() if text)
 
 
-def _takes(
-    options: Callable[P, ReadOptions],
-) -> Callable[[Callable[[Any, object, ReadOptions], T]], Callable[Concatenate[Any, object, P], T]]:
-    """Let a method take as keywords what :class:`ReadOptions`, and nothing else, declares."""
-
-    def decorate(
-        method: Callable[[Any, object, ReadOptions], T],
-    ) -> Callable[Concatenate[Any, object, P], T]:
-        @wraps(method)
-        def run(cls: Any, source: object, /, *_: P.args, **said: P.kwargs) -> T:
-            return method(cls, *load_reading(source, said))
-
-        own, keywords = inspect.signature(method), inspect.signature(options).parameters.values()
-        shown = own.replace(parameters=[*[*own.parameters.values()][:2], *keywords])
-        run.__signature__ = shown  # type: ignore[attr-defined]
-        return run
-
-    return decorate
-
-
 @dataclass(frozen=True, repr=False)
 class History(Past, Displayable):
     """Past decisions: who was approved, and how the approved turned out.
@@ -78,7 +54,7 @@ class History(Past, Displayable):
     Attributes
     ----------
     notes
-        What is remarkable about the data, one sentence each.
+        What is remarkable about the data, as data; ``str(note)`` is a sentence.
     coding
         What columns and values of the table mean; None for counts.
     summary
@@ -94,14 +70,43 @@ class History(Past, Displayable):
     (0.5, 0.5, 0.0)
     """
 
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     coding: Coding | None = None
     summary: ReadSummary | None = None
     attributes: Mapping[str, Cells] = field(default_factory=dict, compare=False)
 
     @classmethod
-    @_takes(ReadOptions)
-    def read(cls, source: object, options: ReadOptions) -> History:
+    def read(
+        cls,
+        source: object,
+        *,
+        group: str | Sequence[str] = (),
+        within: str | Sequence[str] = (),
+        decision: str = "",
+        outcome: str = "",
+        positive: Meaning = None,
+        negative: Meaning = None,
+        missing_values: str | Sequence[str] = (),
+        missing_group: str = "refuse",
+        max_groups: int = 50,
+        denied_outcomes: Literal["error", "ignore"] = "error",
+        undecided: Literal["refuse", "leave_out"] = "refuse",
+        unknown: Literal["refuse", "bounds", "like_known"] = "refuse",
+        cohort: str | None = None,
+        random_accepts: str | None = None,
+        random_accepts_against: str | Sequence[str] = (),
+        decider: str | None = None,
+        min_cases: int = 0,
+        id: str | None = None,  # noqa: A002
+        repeated: Literal["refuse", "count_once"] = "refuse",
+        date: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        seed: int | None = None,
+        table: str | None = None,
+        query: str | None = None,
+        encoding: str | None = None,
+    ) -> History:
         """Count a table of past decisions without loading it.
 
         Values are compared without the blanks around them and without regard to upper and lower
@@ -186,17 +191,39 @@ class History(Past, Displayable):
         InvalidInput
             If an argument is not what it must be.
         BadData
-            If the table cannot be read so: all that is to be said of it, and the call that says
-            it, which was tried. What only a person can know is left open in it.
+            If the table cannot be read so. The error has all problems of the table in
+            ``problems``, and in ``proposal`` arguments that solve them. They were tried. Values
+            that only a person can know are left open there.
         """
-        from equipoise.history.counting import count_table
-        from equipoise.history.randomness import require_random
-
-        counted = count_table(source, options)
-        past = counted.past
-        if options.random_accepts is None:
-            return past
-        return replace(past, notes=(*past.notes, require_random(counted)))
+        arguments = {
+            "group": group,
+            "within": within,
+            "decision": decision,
+            "outcome": outcome,
+            "positive": positive,
+            "negative": negative,
+            "missing_values": missing_values,
+            "missing_group": missing_group,
+            "max_groups": max_groups,
+            "denied_outcomes": denied_outcomes,
+            "undecided": undecided,
+            "unknown": unknown,
+            "cohort": cohort,
+            "random_accepts": random_accepts,
+            "random_accepts_against": random_accepts_against,
+            "decider": decider,
+            "min_cases": min_cases,
+            "id": id,
+            "repeated": repeated,
+            "date": date,
+            "since": since,
+            "until": until,
+            "seed": seed,
+            "table": table,
+            "query": query,
+            "encoding": encoding,
+        }
+        return _read(*load_reading(source, arguments))
 
     @classmethod
     def from_predictions(
@@ -263,11 +290,11 @@ class History(Past, Displayable):
         return {
             "cells": self.cells.to_dict(),
             "read": None if self.summary is None else self.summary.to_dict(),
-            "notes": list(self.notes),
+            "notes": [str(note) for note in self.notes],
         }
 
     def _lines(self) -> Sequence[str]:
-        return [repr(self)[1:-1], *self.notes]
+        return [repr(self)[1:-1], *map(str, self.notes)]
 
     def _rows(self) -> Sequence[Row]:
         return [{"group": group, **c.counts} for group, c in self.cells.items()]
@@ -284,14 +311,25 @@ class History(Past, Displayable):
         return "\n".join([repr(self)[1:-1], *read, str(self.cells), *notes])
 
 
+def _read(source: object, options: ReadOptions) -> History:
+    # The engines take long to import, and histories of counts do not need them.
+    from equipoise.history.counting import count_table
+    from equipoise.history.randomness import require_random
+
+    counted = count_table(source, options)
+    history = counted.history
+    if options.random_accepts is None:
+        return history
+    return replace(history, notes=(*history.notes, require_random(counted)))
+
+
 def as_past(history: object, reading: Mapping[str, object]) -> Past:
     """Return past decisions: as they are, or read from a table as :meth:`History.read` would."""
-    known = [option.name for option in fields(ReadOptions)]
     for name in reading:
-        if name not in known:
+        if name not in DEFAULTS:
             raise InvalidInput(
                 f"{name!r} is no way to read a table: what is asked belongs to the question, as in "
-                f"Question('equal_opportunity', gamma=0.1); a table takes {', '.join(known)}"
+                f"Question('equal_opportunity', gamma=0.1); a table takes {', '.join(DEFAULTS)}"
             )
         if isinstance(history, Past):
             raise InvalidInput(f"{name!r} says how to read a table, and 'history' has been read")

@@ -1,27 +1,27 @@
-"""Which values of decisions and outcomes mean 1 and which 0: as a person says, never guessed."""
+"""Which values of decisions and outcomes mean 1 and which mean 0: as a person says.
+
+No table is read by a guess. Where a person said nothing about a value, the problem that is raised
+proposes a meaning, and the person confirms it.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import Enum
 
 from equipoise.errors import InvalidInput
 from equipoise.history.coding import YesNo
-from equipoise.history.options import MEANINGS, OpenChoice, ReadOptions, unwrap_single
-from equipoise.history.problems import Problem
-from equipoise.history.values import (
-    STANDARD_BITS,
-    Counts,
-    Words,
-    choose_labels,
-    key_of,
-    list_values,
-    list_with_counts,
-    tally,
-)
+from equipoise.history.options import MEANINGS, MeaningArgument, ReadOptions, Role
+from equipoise.history.problems import UnreadTable
+from equipoise.history.values import STANDARD_BITS, RowCounts, choose_labels, key_of, tally
+from equipoise.messages import Fix, OpenChoice, Problem
+from equipoise.messages.texts import list_values
 
-# By these words a remedy is proposed; no table is read by them.
-YES_WORDS, NO_WORDS = frozenset(("yes", "y", "t", "1")), frozenset(("no", "n", "f", "0"))
+# By these words a meaning is proposed; no table is read by them.
+YES_WORDS = frozenset(("yes", "y", "t", "1"))
+NO_WORDS = frozenset(("no", "n", "f", "0"))
 GOOD_WORDS = (
     r"approved?|accept(ed)?|granted|admitted|hired|released|repaid|(fully )?paid|good|success|"
     r"pass(ed)?"
@@ -36,117 +36,259 @@ NOTHING_WORDS = (  # words for no decision, or no outcome yet
 )
 FRACTION = r"-?\d+(\.\d+(e-\d+)?|e-\d+)"  # as key_of writes numbers
 MAX_YES_NO_VALUES = 100  # of a decision or an outcome
+MUCH_RARER = 10  # times: a decision after which outcomes are so much rarer is no approval
 
 
-def read_yes_no(role: str, options: ReadOptions, found: Counts, known: Counts) -> YesNo:
-    """Return which values of a decision or an outcome mean 1 and which 0; raise if that is open.
+def read_yes_no(
+    role: Role, options: ReadOptions, row_counts: RowCounts, labelled_counts: Mapping[str, int]
+) -> YesNo:
+    """Return which values of a decision or an outcome mean 1 and which mean 0.
 
-    ``found`` are the values that are there, with their numbers of rows. Of ``positive`` and
-    ``negative`` one is enough for a column with one other value; one of 0/1 or true/false needs
-    neither. ``known`` says, by the key of a decision, how many of its rows have an outcome.
+    Of ``positive`` and ``negative`` one is enough for a column with one other value. A column of
+    0/1 or true/false needs neither.
+
+    Parameters
+    ----------
+    row_counts
+        The values that are there, with their numbers of rows.
+    labelled_counts
+        For decisions: how many rows have an outcome, by the key of their decision.
+
+    Raises
+    ------
+    InvalidInput
+        If a value was said to mean both.
+    UnreadTable
+        If the meaning of a value is open.
     """
-    column = getattr(options, role)
-    keys = {key_of(value) for value in found}
+    column = options.column_of(role)
+    keys = {key_of(value) for value in row_counts}
     if len(keys) > MAX_YES_NO_VALUES or any(re.fullmatch(FRACTION, key) for key in keys):
-        raise Problem(
-            f"column {column!r} must hold yes/no values; found {len(keys):,} different ones, such "
-            f"as {list_values(sorted(found), 3)}; is it a score or a probability? Cut it where it "
-            f"was cut, as in frame['yes'] = frame[{column!r}] >= 0.5 (in SQL: {column} >= 0.5 AS "
-            "yes), and name that column"
-        )
-    said = [map(key_of, options.said(argument, role)) for argument in MEANINGS]
-    ones, zeros = (tuple(dict.fromkeys(own)) for own in said)
-    if both := set(ones) & set(zeros):
+        fields = {"column": column, "different": len(keys), "examples": sorted(row_counts)[:4]}
+        raise UnreadTable(Problem("not-yes-no", fields))
+    ones = _explained_keys(options, "positive", role)
+    zeros = _explained_keys(options, "negative", role)
+    contradictory = set(ones) & set(zeros)
+    if contradictory:
         raise InvalidInput(
-            f"column {column!r}: {list_values(both)} cannot be both positive and negative"
+            f"column {column!r}: {list_values(contradictory)} cannot be both positive and negative"
         )
     if keys <= set(STANDARD_BITS):
-        explained = set(STANDARD_BITS) & {*ones, *zeros}
-        if keys and not explained and bit_of_yes(role, column) == 0:
-            raise Problem(
-                f"column {column!r} is called after what went wrong, so that 1 may be the bad "
-                f"outcome; found {list_with_counts(found)}; say which value is the good one",
-                positive={role: choose_labels(found).get("0", "0")},
+        return _read_standard_bits(role, column, row_counts, ones, zeros)
+    if keys.isdisjoint({*ones, *zeros}):  # what was said is about the other column
+        ones = ()
+        zeros = ()
+    unexplained = keys - {*ones, *zeros}
+    if unexplained:
+        # A 1 beside words for 1 may be another code, so that it needs a word of its own.
+        has_clash = ("1" if ones else "0") in unexplained
+        is_one_side_said = bool(ones) != bool(zeros)
+        if has_clash or not is_one_side_said or len(unexplained) > 1:
+            raise UnreadTable(
+                propose_meanings(role, column, row_counts, ones, zeros, labelled_counts)
             )
-        return YesNo(("0",), ("1",)) if "0" in ones or "1" in zeros else YesNo(("1",), ("0",))
-    if keys.isdisjoint({*ones, *zeros}):
-        ones, zeros = (), ()  # they are the other column's
-    rest = keys - {*ones, *zeros}
-    clash = ("1" if ones else "0") in rest  # beside words for it
-    if rest and (clash or bool(ones) == bool(zeros) or len(rest) > 1):
-        raise propose_meanings(role, column, found, ones, zeros, known)
-    return YesNo(ones or tuple(sorted(rest)), (*zeros, *(sorted(rest) if ones else ())))
+    if ones:
+        return YesNo(ones, (*zeros, *sorted(unexplained)))
+    return YesNo(tuple(sorted(unexplained)), zeros)
 
 
-def bit_of_yes(role: str, column: str) -> int | None:
-    """Return what yes means in a column; of an outcome its name must say it."""
-    words = re.sub(r"[\W_]+", " ", column.casefold())
-    if role == "outcome" and re.search(rf"\b({BAD_WORDS})\b", words):
+def _explained_keys(options: ReadOptions, argument: MeaningArgument, role: Role) -> tuple[str, ...]:
+    keys = map(key_of, options.explained_values(argument, role))
+    return tuple(dict.fromkeys(keys))
+
+
+def _read_standard_bits(
+    role: Role,
+    column: str,
+    row_counts: RowCounts,
+    ones: Collection[str],
+    zeros: Collection[str],
+) -> YesNo:
+    """Return what 0 and 1 mean in a column that holds nothing else."""
+    is_explained = not set(STANDARD_BITS).isdisjoint({*ones, *zeros})
+    if row_counts and not is_explained and bit_of_yes(role, column) == 0:
+        zero_label = choose_labels(row_counts).get("0", "0")
+        fix = Fix("positive", (zero_label,), role)
+        fields = {"column": column, "written": dict(row_counts)}
+        raise UnreadTable(Problem("named-after-failure", fields, (fix,)))
+    is_reversed = "0" in ones or "1" in zeros
+    return YesNo(("0",), ("1",)) if is_reversed else YesNo(("1",), ("0",))
+
+
+def bit_of_yes(role: Role, column: str) -> int | None:
+    """Return what yes means in a column, None if that is not clear.
+
+    Of an outcome the column's name must say it: in ``is_default`` yes means the bad outcome.
+    """
+    name = re.sub(r"[\W_]+", " ", column.casefold())
+    if role == "decision":
+        return 1
+    if re.search(rf"\b({BAD_WORDS})\b", name):
         return 0
-    return 1 if role == "decision" or re.search(rf"\b({GOOD_WORDS})\b", words) else None
+    return 1 if re.search(rf"\b({GOOD_WORDS})\b", name) else None
+
+
+# -- proposals for values that nobody explained ----------------------------------------------------
+
+
+class Clue(Enum):
+    """Why a value may have a meaning."""
+
+    POSITIVE_WORD = "a word for approved or good"
+    NEGATIVE_WORD = "a word for denied or bad"
+    NOTHING_WORD = "a word for no decision, or no outcome yet"
+    OUTCOMES_KNOWN = "a decision after which outcomes are known: the approval"
+    NONE = "only a person can know"
+
+
+@dataclass(frozen=True)
+class _Unexplained:
+    """Values of one column that nobody explained, by their keys."""
+
+    role: Role
+    labels: Mapping[str, str]  # key -> how the value is called
+    sizes: Mapping[str, int]  # key -> number of rows
+    clues: Mapping[str, Clue]
+
+    def with_clue(self, *clues: Clue) -> set[str]:
+        return {key for key, clue in self.clues.items() if clue in clues}
 
 
 def propose_meanings(
-    role: str, column: str, found: Counts, ones: Words, zeros: Words, known: Counts
+    role: Role,
+    column: str,
+    row_counts: RowCounts,
+    ones: Collection[str],
+    zeros: Collection[str],
+    labelled_counts: Mapping[str, int],
 ) -> Problem:
-    """Return the problem of values that nobody explained, with a remedy as far as it is clear.
+    """Return the problem of values that nobody explained, with fixes as far as they are clear.
 
-    Some are clear by their words. Of decisions the approval is the one after which outcomes are
-    known, if there is hardly one after any other. What else a value may mean only a person can
-    choose.
+    Some values are clear by their words. Of decisions the approval is the one after which outcomes
+    are known, if outcomes are much rarer after every other one. The rest is left to a person as
+    open choices.
+
+    Parameters are those of :func:`read_yes_no`; ``ones`` and ``zeros`` are keys of values that
+    were said to mean 1 and 0.
     """
-    labels = choose_labels(found)
-    sizes = tally((key_of(value), n) for value, n in found.items())
-    rest = {key: label for key, label in labels.items() if key not in {*ones, *zeros}}
-    said = {"positive": ones, "negative": zeros}
-    yes, no = {1: (YES_WORDS, NO_WORDS), 0: (NO_WORDS, YES_WORDS), None: ((), ())}[
-        bit_of_yes(role, column)
-    ]
-    clear = {
-        "positive": {key for key in rest if re.fullmatch(GOOD_WORDS, key) or key in yes},
-        "negative": {key for key in rest if re.fullmatch(BAD_WORDS, key) or key in no},
+    all_labels = choose_labels(row_counts)
+    sizes = tally((key_of(value), count) for value, count in row_counts.items())
+    explained = {*ones, *zeros}
+    labels = {key: label for key, label in all_labels.items() if key not in explained}
+    word_clues = _classify_words(role, column, sizes)
+    clues = _classify_by_outcomes(word_clues, sizes, labelled_counts, explained)
+    values = _Unexplained(role, labels, sizes, {key: clues[key] for key in labels})
+    fixes = _resolve(values, is_said={"positive": bool(ones), "negative": bool(zeros)})
+    written = {value: n for value, n in row_counts.items() if key_of(value) in labels}
+    code = f"{role}-partly-explained" if explained else f"{role}-unexplained"
+    return Problem(code, {"column": column, "written": written}, fixes)
+
+
+def _classify_words(role: Role, column: str, keys: Collection[str]) -> dict[str, Clue]:
+    """Return what the word of each value suggests."""
+    yes = bit_of_yes(role, column)
+    positive_words = {1: YES_WORDS, 0: NO_WORDS, None: frozenset[str]()}[yes]
+    negative_words = {1: NO_WORDS, 0: YES_WORDS, None: frozenset[str]()}[yes]
+    # A code such as 2 beside 0 and 1 means that 0 and 1 are codes as well, not yes and no.
+    has_codes = any(key.replace(".", "").isdigit() and key not in STANDARD_BITS for key in keys)
+    clues = {}
+    for key in keys:
+        clues[key] = Clue.NONE
+        if re.fullmatch(NOTHING_WORDS, key):
+            clues[key] = Clue.NOTHING_WORD
+        elif has_codes:
+            continue
+        elif re.fullmatch(GOOD_WORDS, key) or key in positive_words:
+            clues[key] = Clue.POSITIVE_WORD
+        elif re.fullmatch(BAD_WORDS, key) or key in negative_words:
+            clues[key] = Clue.NEGATIVE_WORD
+    return clues
+
+
+def _classify_by_outcomes(
+    word_clues: Mapping[str, Clue],
+    sizes: Mapping[str, int],
+    labelled_counts: Mapping[str, int],
+    explained: Collection[str],
+) -> dict[str, Clue]:
+    """Return clues by words, corrected by how often outcomes are known after a decision."""
+    shares = {key: labelled_counts.get(key, 0) / size for key, size in sizes.items()}
+    often_known = {key for key in shares if MUCH_RARER * shares[key] > max(shares.values())}
+    has_denial = any(re.fullmatch(BAD_WORDS, key) for key in often_known)
+    if len(often_known) > 1 or has_denial:
+        # A denial or a withdrawal may have a word for no outcome, which looks like an outcome.
+        often_known = {
+            key
+            for key in often_known
+            if word_clues[key] is Clue.POSITIVE_WORD and key not in explained
+        }
+    approvals = {key for key in often_known if word_clues[key] is not Clue.NOTHING_WORD}
+    if explained or len(approvals) == len(shares):  # a person's words go first; nothing to compare
+        approvals = set()
+    clues = dict(word_clues)
+    for key, clue in word_clues.items():
+        if key in approvals:
+            clues[key] = Clue.OUTCOMES_KNOWN
+        elif clue is Clue.NOTHING_WORD and key in often_known:
+            clues[key] = Clue.NONE  # the word and the outcomes contradict each other
+        elif clue is Clue.POSITIVE_WORD and approvals:
+            clues[key] = Clue.NONE  # another decision is the approval
+    return clues
+
+
+def _resolve(values: _Unexplained, is_said: Mapping[str, bool]) -> tuple[Fix, ...]:
+    """Return the meanings that clues give, and open choices for the others.
+
+    ``is_said`` tells by argument whether a person named a value for it.
+    """
+    clear: dict[str, set[str]] = {
+        "positive": values.with_clue(Clue.POSITIVE_WORD, Clue.OUTCOMES_KNOWN),
+        "negative": values.with_clue(Clue.NEGATIVE_WORD),
     }
-    if any(key.replace(".", "").isdigit() and key not in STANDARD_BITS for key in labels):
-        clear = {argument: set() for argument in MEANINGS}
-    shares = {key: known.get(key, 0) / n for key, n in sizes.items()}
-    nothing = {key for key in rest if re.fullmatch(NOTHING_WORDS, key)}
-    often = {key for key, share in shares.items() if 10 * share > max(shares.values())}
-    if len(often) > 1 or any(re.fullmatch(BAD_WORDS, key) for key in often):
-        often &= clear["positive"]  # others may have a word for no outcome
-    nothing, often = nothing - often, often - nothing
-    if often and len(often) < len(shares) and not (ones or zeros):
-        clear = {"positive": often, "negative": clear["negative"] - often}
-    nothing = nothing.difference(*clear.values())
-    left = set(rest).difference(nothing, *clear.values())
-    lacking = [argument for argument in MEANINGS if not (said[argument] or clear[argument])]
-    if len(left) == len(lacking) == 1:  # one value, and one meaning that has none
-        clear[lacking.pop()] |= left
-        left = set()
-    elif role == "decision" and len(left) < len(lacking):
-        left, nothing = left | nothing, set()  # one of them may be the denial
-    fix: dict[str, Any] = {
-        argument: {role: unwrap_single(sorted(rest[key] for key in own))}
-        for argument, own in clear.items()
-        if own
-    }
-    # A meaning that still lacks a value is chosen among those that are left, 0 and 1 before others.
+    nothing = values.with_clue(Clue.NOTHING_WORD)
+    unclear = values.with_clue(Clue.NONE)
+    lacking = [argument for argument in MEANINGS if not (is_said[argument] or clear[argument])]
+    if len(unclear) == len(lacking) == 1:  # one value, and one meaning that has none
+        clear[lacking[0]] = unclear
+        unclear = set()
+        lacking = []
+    elif values.role == "decision" and len(unclear) < len(lacking):
+        unclear |= nothing  # one of these words may be the denial
+        nothing = set()
+    fixes = []
+    for argument in MEANINGS:
+        if clear[argument]:
+            labels = sorted(values.labels[key] for key in clear[argument])
+            fixes.append(Fix(argument, tuple(labels), values.role))
+    choices, only_missing = _open_choices(values, unclear, len(lacking))
+    for argument, choice in zip(lacking, choices, strict=False):
+        fixes.append(Fix(argument, (choice,), values.role))
     # What no meaning takes is proposed as missing.
-    free = [rest[key] for key in sorted(left, key=lambda key: (-sizes[key], key))]
-    bits = [own for own in free if key_of(own) in STANDARD_BITS]
-    among = bits if len(bits) == len(lacking) == 2 else free if lacking else []
-    choices = [OpenChoice([own, *(other for other in among if other != own)]) for own in among]
-    fix |= {argument: {role: own} for argument, own in zip(lacking, choices, strict=False)}
-    alone = [OpenChoice([own]) for own in free if own not in among]
-    if none := [*choices[len(lacking) :], *alone, *(rest[key] for key in sorted(nothing))]:
-        fix["missing_values"] = none
-        fix |= {"undecided": "leave_out"} if role == "decision" else {}
-    listing = list_with_counts({value: n for value, n in found.items() if key_of(value) in rest})
-    what = f"must be 0/1 or true/false; found {listing}"
-    if ones or zeros:
-        what = f"holds values of which nobody said what they mean: {listing}"
-    without = "no decision, as when somebody withdrew" if role == "decision" else "no outcome yet"
-    return Problem(
-        f"column {column!r} {what}; say which mean 1 (positive), which mean 0 (negative), and "
-        f"which that there is {without} (missing_values)",
-        **fix,
-    )
+    missing = [*choices[len(lacking) :], *only_missing]
+    missing_labels = [values.labels[key] for key in sorted(nothing)]
+    if missing or missing_labels:
+        fixes.append(Fix("missing_values", (*missing, *missing_labels), is_list=True))
+        if values.role == "decision":
+            fixes.append(Fix("undecided", ("leave_out",)))
+    return tuple(fixes)
+
+
+def _open_choices(
+    values: _Unexplained, unclear: Collection[str], n_lacking: int
+) -> tuple[list[OpenChoice], list[OpenChoice]]:
+    """Return choices among the unclear values, and those values that no choice is among.
+
+    A meaning that lacks a value is chosen among 0 and 1, if both are there, before other values.
+    The most frequent value is the first choice of the first meaning.
+    """
+    by_size = sorted(unclear, key=lambda key: (-values.sizes[key], key))
+    bits = [key for key in by_size if key in STANDARD_BITS]
+    candidates = by_size if n_lacking else []
+    if len(bits) == n_lacking == 2:
+        candidates = bits
+    choices = []
+    for first in candidates:
+        others = [values.labels[key] for key in candidates if key != first]
+        choices.append(OpenChoice((values.labels[first], *others)))
+    only_missing = [OpenChoice((values.labels[key],)) for key in by_size if key not in candidates]
+    return choices, only_missing

@@ -4,36 +4,24 @@ from __future__ import annotations
 
 import datetime
 import os
-import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
-from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, UnknownName, require_whole
-
-
-@dataclass(frozen=True, repr=False)
-class OpenChoice(JsonValue):
-    """A value that only a person can choose; the first choice is the one that is tried."""
-
-    choices: Sequence[str]
-
-    def __str__(self) -> str:
-        return self.choices[0]
-
-    def __repr__(self) -> str:
-        return f"<{' | '.join(map(repr, self.choices))}>"
-
+from equipoise.history.problems import InvalidReading
+from equipoise.messages import Fix, OpenChoice, Problem
 
 Value = str | int | float | OpenChoice
 Values = Value | Sequence[Value]
 Meaning = Values | Mapping[str, Values] | None
 """Values that mean something: for both columns, or by role or column (``{"outcome": "paid"}``)."""
 Moment = str | datetime.date
+Role = Literal["decision", "outcome"]
+MeaningArgument = Literal["positive", "negative"]
 
-ROLES, MEANINGS = ("decision", "outcome"), ("positive", "negative")
+ROLES: tuple[Role, ...] = ("decision", "outcome")
+MEANINGS: tuple[MeaningArgument, ...] = ("positive", "negative")
 NEEDED_ARGUMENT = {
     "cohort": "unknown",
     "since": "date",
@@ -43,12 +31,24 @@ NEEDED_ARGUMENT = {
     "repeated": "id",
 }
 """Arguments that say nothing without another one."""
-PASSWORD = re.compile(r"(?<=://)([^/@]*):[^/@]*@")
+ALLOWED_VALUES = {
+    "denied_outcomes": ("error", "ignore"),
+    "undecided": ("refuse", "leave_out"),
+    "unknown": ("refuse", "bounds", "like_known"),
+    "repeated": ("refuse", "count_once"),
+}
+"""Arguments that take one of a few words."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """The arguments of :meth:`equipoise.History.read` but the source; it explains each of them."""
+    """The arguments of :meth:`equipoise.History.read` but the source; it explains each of them.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument is not what it must be.
+    """
 
     group: str | Sequence[str] = ()
     within: str | Sequence[str] = ()
@@ -78,64 +78,84 @@ class ReadOptions:
     encoding: str | None = None
 
     def __post_init__(self) -> None:
-        main = (*self.groups, self.decision, self.outcome)
-        for role in ("group", "within", *ROLES):
-            columns = as_tuple(said := getattr(self, role))
-            named = any(columns) or role == "within"
-            if not named or not all(isinstance(column, str) for column in columns):
-                raise InvalidInput(
-                    f"{role!r} (--{role}) must name a column; got {said or None!r}. Or give, "
-                    "as 'source', a file ending in .toml that says so: equipoise check --save "
-                    "writes it"
-                )
-        for column in main:
-            if main.count(column) > 1:
+        self._require_columns()
+        arguments = self.all_arguments()
+        for argument, allowed in ALLOWED_VALUES.items():
+            if arguments[argument] not in allowed:
+                raise UnknownName(f"value of {argument!r}", arguments[argument], allowed)
+        require_whole("max_groups", self.max_groups, 2)
+        require_whole("min_cases", self.min_cases, 0)
+        given = without_defaults(arguments)
+        for argument, needed in NEEDED_ARGUMENT.items():
+            if argument in given and needed not in given:
+                names = {"argument": argument, "needed": needed}
+                raise InvalidReading(Problem("argument-needs-other", names))
+        # A frozen dataclass can be filled in here only by this detour.
+        object.__setattr__(self, "positive", self._values_by_role("positive", self.positive))
+        object.__setattr__(self, "negative", self._values_by_role("negative", self.negative))
+
+    def _require_columns(self) -> None:
+        """Raise unless group, decision and outcome name columns, all of them different."""
+        columns_by_role: dict[str, tuple[Any, ...]] = {
+            "group": as_tuple(self.group),
+            "within": as_tuple(self.within),
+            "decision": as_tuple(self.decision),
+            "outcome": as_tuple(self.outcome),
+        }
+        for role, columns in columns_by_role.items():
+            if not any(columns) and role != "within":
+                raise InvalidReading(Problem("column-not-named", {"role": role}))
+            if not all(isinstance(column, str) for column in columns):
+                details = {"argument": role, "value": repr(unwrap_single(columns))}
+                raise InvalidReading(Problem("argument-not-columns", details))
+        main_columns = (*self.groups, self.decision, self.outcome)
+        for column in main_columns:
+            if main_columns.count(column) > 1:
                 raise InvalidInput(
                     "'group', 'within', 'decision' and 'outcome' must be different columns; "
                     f"{column!r} is named twice"
                 )
-        for name, hint in get_type_hints(ReadOptions).items():
-            if get_origin(hint) is Literal and getattr(self, name) not in get_args(hint):
-                raise UnknownName(f"value of {name!r}", getattr(self, name), get_args(hint))
-        for name, least in (("max_groups", 2), ("min_cases", 0)):
-            require_whole(name, getattr(self, name), least)
-        given = self.given
-        for name, other in NEEDED_ARGUMENT.items():
-            if name in given and other not in given:
-                raise InvalidInput(
-                    f"{name!r} ({_flag(name)}) belongs to {other!r} ({_flag(other)})"
-                )
-        for name in MEANINGS:
-            object.__setattr__(self, name, self._by_role(name, getattr(self, name)))
 
-    def _by_role(self, argument: str, meaning: Meaning) -> Mapping[str, Values]:
+    def _values_by_role(self, argument: str, meaning: Meaning) -> Mapping[str, Values]:
         """Return the values that mean 1 (or 0) by role; without a column they are for both."""
-        roles = {self.decision: "decision", self.outcome: "outcome"} | {r: r for r in ROLES}
         by_column = meaning if isinstance(meaning, Mapping) else {"": meaning}
-        found: dict[str, list[Value]] = {role: [] for role in ROLES}
-        for column, value in (
-            (c, value) for c, own in by_column.items() for value in as_tuple(own)
-        ):
-            if _is_open_choice(str(value)):
-                raise InvalidInput(f"{argument!r}: replace {value} by the one that is meant")
-            name, mark, rest = str(value).partition("=")
-            if not column and mark and name in roles:  # as on the command line: outcome=repaid
-                column, value = name, rest
-            elif not isinstance(value, Value):
-                raise InvalidInput(
-                    f"{argument!r} must be a value such as 'yes', a list of values, or either "
-                    f"by column such as {{'outcome': 'repaid'}}; got {value!r}"
-                )
-            elif column and column not in roles:
-                raise UnknownName(f"key of {argument!r}", column, roles)
-            elif not column and str(value) in ("0", "1", "True", "False"):
-                raise InvalidInput(
-                    f"{argument!r} of {value} must say of which column, for example "
-                    f"{argument}={{'outcome': {value!r}}} ({_flag(argument)} outcome={value})"
-                )
-            for role in (roles[column],) if column else ROLES:
-                found[role].append(value)
-        return {role: unwrap_single(values) for role, values in found.items() if values}
+        by_role: dict[str, list[Value]] = {role: [] for role in ROLES}
+        for column, column_values in by_column.items():
+            for value in as_tuple(column_values):
+                roles, bare_value = self._roles_of_value(argument, column, value)
+                for role in roles:
+                    by_role[role].append(bare_value)
+        return {role: unwrap_single(values) for role, values in by_role.items() if values}
+
+    def _roles_of_value(
+        self, argument: str, column: str, value: Any
+    ) -> tuple[Sequence[str], Value]:
+        """Return the roles that a value is for, and the value without its column.
+
+        Without a column, ``"outcome=repaid"`` names the column as on the command line.
+        """
+        role_of_column = {self.decision: "decision", self.outcome: "outcome"}
+        role_of_column |= {"decision": "decision", "outcome": "outcome"}
+        if _is_open_choice(str(value)):
+            raise InvalidInput(f"{argument!r}: replace {value} by the one that is meant")
+        column_before, equals, value_after = str(value).partition("=")
+        if not column and equals and column_before in role_of_column:
+            return (role_of_column[column_before],), value_after
+        if not isinstance(value, Value):
+            raise InvalidInput(
+                f"{argument!r} must be a value such as 'yes', a list of values, or either "
+                f"by column such as {{'outcome': 'repaid'}}; got {value!r}"
+            )
+        if column:
+            if column not in role_of_column:
+                raise UnknownName(f"key of {argument!r}", column, role_of_column)
+            return (role_of_column[column],), value
+        if str(value) in ("0", "1", "True", "False"):
+            # Both columns may hold them, with opposite meanings.
+            fix = Fix(argument, (value,), role="outcome")
+            details = {"argument": argument, "value": value}
+            raise InvalidReading(Problem("bit-without-column", details, (fix,)))
+        return ROLES, value
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -145,46 +165,83 @@ class ReadOptions:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that rows are counted by, groups first."""
-        more = self.random_accepts, self.cohort, self.decider
-        return _distinct(*self.groups, self.decision, self.outcome, *more)
+        optional_columns = (self.random_accepts, self.cohort, self.decider)
+        return _distinct(*self.groups, self.decision, self.outcome, *optional_columns)
 
     @property
     def against(self) -> tuple[str, ...]:
         """The columns that the chance of random accepts is tested against."""
-        return _distinct(*as_tuple(self.random_accepts_against), self.random_accepts and self.date)
+        date_column = self.date if self.random_accepts else None
+        return _distinct(*as_tuple(self.random_accepts_against), date_column)
 
     @property
     def used(self) -> tuple[str, ...]:
         """Every column that is read."""
         return _distinct(*self.columns, *self.against, self.id, self.date)
 
-    def said(self, argument: str, role: str) -> tuple[Value, ...]:
-        """Return the values of a role that mean 1 (``positive``) or 0 (``negative``)."""
-        return as_tuple(getattr(self, argument).get(role))
+    def column_of(self, role: Role) -> str:
+        """Return the column of decisions or of outcomes."""
+        return self.decision if role == "decision" else self.outcome
 
-    def corrected(self, fix: Mapping[str, Any]) -> ReadOptions:
-        """Return the options with a remedy added to what was said before."""
-        changes = dict(fix)
-        for name in MEANINGS:
-            more = changes.get(name, {})
-            changes[name] = {r: (*self.said(name, r), *as_tuple(more.get(r))) for r in ROLES}
-        if "missing_values" in fix:
-            changes["missing_values"] = [*as_tuple(self.missing_values), *fix["missing_values"]]
+    def explained_values(self, argument: MeaningArgument, role: Role) -> tuple[Value, ...]:
+        """Return the values of a role that were said to mean 1 (``positive``) or 0."""
+        by_role = self.positive if argument == "positive" else self.negative
+        assert isinstance(by_role, Mapping)  # since __post_init__
+        return as_tuple(by_role.get(role))
+
+    def with_fixes(self, fixes: Sequence[Fix]) -> ReadOptions:
+        """Return the options with fixes added to what was said before."""
+        changes: dict[str, Any] = {}
+        for argument in MEANINGS:
+            changes[argument] = {role: [*self.explained_values(argument, role)] for role in ROLES}
+        for fix in fixes:
+            if fix.role:
+                changes[fix.argument][fix.role] += fix.values
+            elif fix.argument == "missing_values":
+                changes[fix.argument] = [*as_tuple(self.missing_values), *fix.values]
+            else:
+                changes[fix.argument] = fix.argument_value
         return replace(self, **changes)
 
-    @property
-    def given(self) -> dict[str, Any]:
-        """The arguments that are not at their defaults."""
-        return without_defaults(vars(self))
+    def all_arguments(self) -> dict[str, Any]:
+        """Return every argument of :meth:`equipoise.History.read` but the source, by its name."""
+        return {
+            "group": self.group,
+            "within": self.within,
+            "decision": self.decision,
+            "outcome": self.outcome,
+            "positive": self.positive,
+            "negative": self.negative,
+            "missing_values": self.missing_values,
+            "missing_group": self.missing_group,
+            "max_groups": self.max_groups,
+            "denied_outcomes": self.denied_outcomes,
+            "undecided": self.undecided,
+            "unknown": self.unknown,
+            "cohort": self.cohort,
+            "random_accepts": self.random_accepts,
+            "random_accepts_against": self.random_accepts_against,
+            "decider": self.decider,
+            "min_cases": self.min_cases,
+            "id": self.id,
+            "repeated": self.repeated,
+            "date": self.date,
+            "since": self.since,
+            "until": self.until,
+            "seed": self.seed,
+            "table": self.table,
+            "query": self.query,
+            "encoding": self.encoding,
+        }
 
-    def call(self, source: object) -> str:
-        """Return the call and, for files and databases, the command, that read a source."""
-        arguments, flags = spelled(self.given)
-        paths = [PASSWORD.sub(r"\1:***@", place) for place in places_of(source)]
-        if not paths:
-            return f"  History.read({type(source).__name__.lower()}, {arguments})"
-        command = " ".join([*map(shlex.quote, paths), flags])
-        return f"  History.read({unwrap_single(paths)!r}, {arguments})\n  equipoise check {command}"
+    @property
+    def given_arguments(self) -> dict[str, Any]:
+        """The arguments that are not at their defaults."""
+        return without_defaults(self.all_arguments())
+
+
+DEFAULTS: Mapping[str, Any] = {field.name: field.default for field in fields(ReadOptions)}
+"""Argument -> its value where nothing is said."""
 
 
 def places_of(source: object) -> list[str]:
@@ -195,10 +252,14 @@ def places_of(source: object) -> list[str]:
     return [os.fspath(part) for part in parts if isinstance(part, str | os.PathLike)]
 
 
-def without_defaults(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that are not at their defaults."""
-    usual = {f.name: as_tuple(f.default) for f in fields(ReadOptions)}
-    return {n: v for n, v in options.items() if v is not None and as_tuple(v) != usual.get(n)}
+def without_defaults(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that are not at their defaults."""
+
+    def is_given(argument: str, value: Any) -> bool:
+        # One column and a list of one column are the same.
+        return value is not None and as_tuple(value) != as_tuple(DEFAULTS.get(argument))
+
+    return {name: value for name, value in arguments.items() if is_given(name, value)}
 
 
 def _is_open_choice(text: str) -> bool:
@@ -218,26 +279,10 @@ def as_tuple(values: Any) -> tuple[Any, ...]:
     """Return one value, several or None as a tuple."""
     if values is None:
         return ()
-    return (values,) if isinstance(values, str) or not hasattr(values, "__iter__") else (*values,)
+    is_single = isinstance(values, str) or not hasattr(values, "__iter__")
+    return (values,) if is_single else (*values,)
 
 
 def unwrap_single(values: Sequence[Any]) -> Any:
     """Return a single value as it is, several as a list."""
     return values[0] if len(values) == 1 else list(values)
-
-
-def spelled(options: Mapping[str, Any]) -> tuple[str, str]:
-    """Return options as arguments of a call and as options of the command line."""
-    arguments, flags = [], []
-    for name, value in options.items():
-        arguments.append(f"{name}={(str(value) if isinstance(value, datetime.date) else value)!r}")
-        by_role = value.items() if isinstance(value, Mapping) else [("", value)]
-        for role, one in ((role, one) for role, values in by_role for one in as_tuple(values)):
-            word = f"<{' | '.join(one.choices)}>" if isinstance(one, OpenChoice) else str(one)
-            if name != "seed":  # is for Python alone
-                flags.append(f"{_flag(name)} {shlex.quote(f'{role}={word}' if role else word)}")
-    return ", ".join(arguments), " ".join(flags)
-
-
-def _flag(name: str) -> str:
-    return "--" + ("missing-value" if name == "missing_values" else name.replace("_", "-"))

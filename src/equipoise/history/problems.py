@@ -1,80 +1,101 @@
-"""What is wrong with a table, and how it is read with all remedies in place.
+"""Errors that carry what is wrong with a table, and reading with all fixes in place.
 
-Rules raise a :class:`Problem` at the first thing that they cannot read. Where a remedy is clear,
-the problem has the arguments that bring it, and :func:`read_with_fixes` tries again with them. So
-one message has all problems of a table, and the call at its end was tried.
+A rule that cannot read a table raises :class:`UnreadTable` with one problem. If the problem has
+fixes, :func:`read_with_fixes` tries again with them. So one error has all problems of a table, and
+the call that it proposes was tried.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
-from equipoise._json import to_plain_data
-from equipoise.errors import BadData
-from equipoise.history.options import ReadOptions, spelled
+from equipoise.database_url import display_url
+from equipoise.errors import BadData, InvalidInput
+from equipoise.messages import Problem, ReadingProposal
+from equipoise.messages.python import describe_unread_table
+
+if TYPE_CHECKING:
+    from equipoise.history.options import ReadOptions
 
 MAX_PROBLEMS = 30
 T = TypeVar("T")
 
 
-class Problem(BadData):
-    """Something about a table that has to be said; ``fix`` are the arguments that say it.
+class InvalidReading(InvalidInput):
+    """An argument of :meth:`equipoise.History.read` that is not what it must be.
 
-    ``text`` leaves them out.
+    Attributes
+    ----------
+    problems
+        What is wrong with it, as data. ``str(error)`` is the text for Python.
     """
 
-    def __init__(self, text: str, **fix: Any) -> None:
-        self.text, self.fix = text, fix
-        arguments, flags = spelled(fix)
-        text += f": {arguments}" if arguments else ""
-        super().__init__(f"{text} ({flags})" if flags else text)
+    def __init__(self, problem: Problem) -> None:
+        self.problems = (problem,)
+        super().__init__(str(problem))
 
 
 class UnreadTable(BadData):
     """A table that cannot be read as was said.
 
-    ``problems`` are all that is to be said of it, without the arguments that say it; ``proposal``
-    are the options that would read it, as plain data; where only a person can choose there are
-    ``{"choices": [...]}``.
+    Attributes
+    ----------
+    problems
+        All that is wrong, as data. ``str(error)`` is the text for Python.
+    proposal
+        The arguments with all fixes in place. None if no fix could be tried.
     """
 
-    def __init__(self, text: str, problems: Sequence[str], proposal: Any = None) -> None:
-        super().__init__(text)
-        self.problems, self.proposal = problems, proposal or {}
+    def __init__(self, *problems: Problem, proposal: ReadingProposal | None = None) -> None:
+        self.problems = problems
+        self.proposal = proposal
+        super().__init__(describe_unread_table(problems, proposal))
 
 
 def read_with_fixes(options: ReadOptions, source: object, step: Callable[[ReadOptions], T]) -> T:
-    """Take a step; if it meets problems, follow their remedies and report all in one message.
+    """Take a step; if it meets problems, follow their fixes and report all problems at once.
 
-    The call at the end of the message was made, and it reads the table.
+    Parameters
+    ----------
+    options
+        What the caller said.
+    source
+        Where the table is, for the call that the error proposes.
+    step
+        Reads the table with given options, or raises :class:`UnreadTable` with one problem.
+
+    Raises
+    ------
+    UnreadTable
+        If there is a problem, whether or not fixes solve it: a person has to confirm them.
     """
     problems: list[Problem] = []
-    asked = options
+    current = options
     while True:
         try:
-            done = step(options)
-        except Problem as problem:
+            table = step(current)
+        except UnreadTable as error:
+            problem = error.problems[0]
             problems.append(problem)
-            better = options.corrected(problem.fix)
-            if better != options and len(problems) < MAX_PROBLEMS:
-                options = better
+            fixed = current.with_fixes(problem.fixes)
+            if fixed != current and len(problems) < MAX_PROBLEMS:
+                current = fixed
                 continue
             if len(problems) == 1:
                 raise
-            ending = "The last of these has no remedy that could be tried. With the others said:"
-        else:
-            if options == asked:
-                return done
-            ending = "This was tried and reads the table; check that it says what is true:"
-        call = options.call(source)
-        if "<" in call:
-            ending = ending.replace("was tried", "was tried with the first of each <choice>")
-        text = str(problems[0])
-        if len(problems) > 1:
-            many = [f"{at}. {problem}" for at, problem in enumerate(problems, 1)]
-            text = "\n".join([f"{len(many)} problems:", *many])
-        message = f"{text}\n{ending}\n{call}"
-        raise UnreadTable(
-            message, [own.text for own in problems], to_plain_data(options.given)
-        ) from None
+            raise UnreadTable(*problems, proposal=_propose(current, source)) from None
+        if not problems:
+            return table
+        raise UnreadTable(*problems, proposal=_propose(current, source, reads_table=True))
+
+
+def _propose(options: ReadOptions, source: object, *, reads_table: bool = False) -> ReadingProposal:
+    from equipoise.history.options import places_of
+
+    return ReadingProposal(
+        arguments=options.given_arguments,
+        places=tuple(map(display_url, places_of(source))),
+        source_type=type(source).__name__.lower(),
+        reads_table=reads_table,
+    )

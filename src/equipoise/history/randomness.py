@@ -1,13 +1,13 @@
 """Whether a test programme accepted denied people at random, by other columns of the table.
 
-A test programme that prefers near misses shows in scores, one that ran for a season in dates:
-within each group the accepted and the other denied are compared by the ranks of a column's values
+A programme that prefers near misses shows in scores, one that ran for a season shows in dates.
+Within each group the accepted and the other denied are compared by the ranks of a column's values
 (Mann-Whitney, with ties).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from math import isfinite
@@ -18,7 +18,10 @@ import numpy as np
 from equipoise._arrays import Array
 from equipoise.errors import BadData
 from equipoise.history.dates import read_days
+from equipoise.history.problems import UnreadTable
+from equipoise.history.row_combinations import RowCombination
 from equipoise.history.values import is_missing, text_of
+from equipoise.messages import Note, Problem
 
 if TYPE_CHECKING:
     from equipoise.history.counting import CountedTable
@@ -26,69 +29,90 @@ if TYPE_CHECKING:
 REFUSAL_LEVEL = 1e-3  # a programme that is random is refused once in a thousand files
 
 
-def require_random(counted: CountedTable) -> str:
-    """Return what other columns say about a test programme, or raise if it was not random."""
-    mark, against = counted.options.random_accepts, counted.options.against
-    same = "that everybody denied in a group had the same chance"
-    if not against:
-        return (
-            f"Test programme {mark!r}: {same} is untested; random_accepts_against= "
-            "(--random-accepts-against) names columns such as a score or a date to test it against."
-        )
-    own, tests = counted.options.columns, dict[tuple[str, str], float]()
-    width, kinds = len(own), {tuple(kind.values.values()): kind for kind in counted.kinds}
-    for column in against:
-        columns = tuple(dict.fromkeys((*own, column)))
-        values: dict[tuple[str, bool], list[Array]] = {}
-        found = [(tuple(map(text_of, row)), int(row[-1])) for row in counted.table.count(columns)]
-        place = columns.index(column)
-        written = {texts[place] for texts, _ in found if not is_missing(texts[place])}
-        numbers = _numbers(column, sorted(written))
-        for texts, n in found:
-            kind, number = kinds.get(texts[:width]), numbers.get(texts[place])
-            if kind is not None and number is not None and not kind.approved:
-                people = np.full(n, number)
-                values.setdefault((kind.group, kind.random_accept), []).append(people)
-        for group in counted.past.cells:
-            accepted, others = (values.get((group, bit), [np.empty(0)]) for bit in (True, False))
-            tests[column, group] = rank_test(np.concatenate(accepted), np.concatenate(others))
-    (column, group), least = min(tests.items(), key=lambda item: item[1])
-    if least < REFUSAL_LEVEL / len(tests):
-        raise BadData(
-            f"column {mark!r} must mark people whom a test programme accepted at random: in group "
-            f"{group!r} their {column!r} differs from that of the other denied (p = {least:.1g}). "
-            "Mark only people drawn by lot; leave out programmes for near misses and overrides by "
-            "judgement, or mark nobody"
-        )
-    return (
-        f"Test programme {mark!r}: {same} was tested against {', '.join(against)}: no difference "
-        f"found (least p = {least:.2g} of {len(tests)} tests)."
-    )
+def require_random(counted: CountedTable) -> Note:
+    """Return what other columns show about a test programme.
+
+    Raises
+    ------
+    UnreadTable
+        If a column shows that the programme was not random.
+    """
+    mark = counted.options.random_accepts
+    tested_columns = counted.options.against
+    if not tested_columns:
+        return Note("programme-untested", {"mark": mark})
+    p_values: dict[tuple[str, str], float] = {}
+    for column in tested_columns:
+        samples = _denied_samples(counted, column)
+        for group in counted.history.cells:
+            accepted = samples.get((group, True), np.empty(0))
+            others = samples.get((group, False), np.empty(0))
+            p_values[column, group] = rank_test(accepted, others)
+    (column, group), least_p = min(p_values.items(), key=lambda test: test[1])
+    # Bonferroni: each test gets its part of the level.
+    if least_p < REFUSAL_LEVEL / len(p_values):
+        fields = {"mark": mark, "group": group, "column": column, "p_value": f"{least_p:.1g}"}
+        raise UnreadTable(Problem("programme-not-random", fields))
+    details = {
+        "mark": mark,
+        "columns": list(tested_columns),
+        "p_value": f"{least_p:.2g}",
+        "tests": len(p_values),
+    }
+    return Note("programme-tested", details)
 
 
-def _numbers(column: str, found: Collection[str]) -> dict[str, float]:
-    """Read numbers, or dates as such: as text 10 would come before 9."""
-    numbers = {text: number for text in found if (number := _number(text)) is not None}
-    if odd := [text for text in found if text not in numbers]:
-        with suppress(BadData):  # a column of days, all written in another way
-            return {
-                t: float(d.toordinal())
-                for t, d in read_days(column, dict.fromkeys(found, 1)).items()
-            }
-        raise BadData(
-            f"column {column!r} must hold numbers, or dates such as '2024-01-31'; found "
-            f"{odd[0]!r}; write numbers with a point and dates with the year first"
-        )
-    return numbers
+def _denied_samples(counted: CountedTable, column: str) -> dict[tuple[str, bool], Array]:
+    """Return a column's numbers of denied people, by group and by whether they were accepted."""
+    counted_columns = counted.options.columns
+    columns = tuple(dict.fromkeys((*counted_columns, column)))
+    column_index = columns.index(column)
+    rows: list[tuple[tuple[str, ...], int]] = []
+    for *values, count in counted.table.count(columns):
+        rows.append((tuple(map(text_of, values)), int(count)))
+    texts = {row_texts[column_index] for row_texts, _ in rows}
+    numbers = _read_numbers(column, sorted(text for text in texts if not is_missing(text)))
+    combination_of: Mapping[tuple[str, ...], RowCombination] = {
+        tuple(combination.values.values()): combination for combination in counted.rows
+    }
+    parts: dict[tuple[str, bool], list[Array]] = {}
+    for row_texts, count in rows:
+        # Rows that were left out, such as withdrawn applications, have no combination.
+        combination = combination_of.get(row_texts[: len(counted_columns)])
+        number = numbers.get(row_texts[column_index])
+        if combination is None or number is None or combination.is_approved:
+            continue
+        sample = (combination.group, combination.is_random_accept)
+        parts.setdefault(sample, []).append(np.full(count, number))
+    return {sample: np.concatenate(arrays) for sample, arrays in parts.items()}
 
 
-def _number(text: str) -> float | None:
+def _read_numbers(column: str, texts: Collection[str]) -> dict[str, float]:
+    """Return the number of each text, or of the date that it is: as text 10 would precede 9."""
+    numbers: dict[str, float] = {}
+    odd_texts = []
+    for text in texts:
+        number = _read_number(text)
+        if number is None:
+            odd_texts.append(text)
+        else:
+            numbers[text] = number
+    if not odd_texts:
+        return numbers
+    with suppress(BadData):  # a column of days, all written in another way
+        days = read_days(column, dict.fromkeys(texts, 1))
+        return {text: float(day.toordinal()) for text, day in days.items()}
+    raise UnreadTable(Problem("not-numbers", {"column": column, "value": odd_texts[0]}))
+
+
+def _read_number(text: str) -> float | None:
     with suppress(ValueError):
-        if isfinite(number := float(text)):
+        number = float(text)
+        if isfinite(number):
             return number
     with suppress(ValueError):
-        when = datetime.fromisoformat(text.strip())
-        return when.replace(tzinfo=when.tzinfo or UTC).timestamp()
+        moment = datetime.fromisoformat(text.strip())
+        return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
     return None
 
 
@@ -98,5 +122,5 @@ def rank_test(accepted: Array, others: Array) -> float:
 
     if not (accepted.size and others.size):
         return 1.0
-    found = mannwhitneyu(accepted, others, use_continuity=False, method="asymptotic")
-    return float(np.nan_to_num(found.pvalue, nan=1.0))  # all values are the same
+    test = mannwhitneyu(accepted, others, use_continuity=False, method="asymptotic")
+    return float(np.nan_to_num(test.pvalue, nan=1.0))  # NaN if all values are the same

@@ -1,20 +1,22 @@
-"""Readings that are kept in TOML files: where a table is, and how it is read."""
+"""Readings that are kept in TOML files: where a table is, and how it is read.
+
+Such a file has an entry ``source`` and one for each argument of :meth:`equipoise.History.read` that
+is not at its default.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from equipoise._output_files import refuse_overwriting, replace_file
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.options import (
-    MEANINGS,
-    PASSWORD,
     ReadOptions,
     as_tuple,
     places_of,
@@ -22,57 +24,132 @@ from equipoise.history.options import (
     without_defaults,
 )
 
+SUFFIX = ".toml"
+SOURCE_ENTRY = "source"
+ENTRIES: Mapping[str, str] = {
+    "group": "group",
+    "within": "within",
+    "decision": "decision",
+    "outcome": "outcome",
+    "positive": "positive",
+    "negative": "negative",
+    "missing_values": "missing_values",
+    "missing_group": "missing_group",
+    "max_groups": "max_groups",
+    "denied_outcomes": "denied_outcomes",
+    "undecided": "undecided",
+    "unknown": "unknown",
+    "cohort": "cohort",
+    "random_accepts": "random_accepts",
+    "random_accepts_against": "random_accepts_against",
+    "decider": "decider",
+    "min_cases": "min_cases",
+    "id": "id",
+    "repeated": "repeated",
+    "date": "date",
+    "since": "since",
+    "until": "until",
+    "seed": "seed",
+    "table": "table",
+    "query": "query",
+    "encoding": "encoding",
+}
+"""Entry of a TOML file -> argument of ``History.read``. Entries of kept files never change."""
+PASSWORD = re.compile(r"(?<=://)([^/@]*):[^/@]*@")
 
-def load_reading(source: object, options: Mapping[str, Any]) -> tuple[object, ReadOptions]:
-    """Return a source and what is said of it; a file of :func:`save_reading` says both.
 
-    Options that are given beside such a file, and are not at their defaults, go before its own;
-    values that mean 1 or 0 do so role by role.
+def load_reading(source: object, arguments: Mapping[str, Any]) -> tuple[object, ReadOptions]:
+    """Return a source and its options; a file of :func:`save_reading` has both.
+
+    Arguments that are given beside such a file, and are not at their defaults, go before its
+    entries. Values that mean 1 or 0 do so role by role.
+
+    Raises
+    ------
+    BadData
+        If the file cannot be read.
+    InvalidInput
+        If an argument is not what it must be.
     """
-    kept: dict[str, Any] = {}
+    given = without_defaults(arguments)
+    saved: dict[str, Any] = {}
     places = places_of(source)
-    if len(places) == 1 and places[0].endswith(".toml"):
-        path = Path(places[0])
-        try:
-            kept = tomllib.loads(path.read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise BadData(f"cannot read {str(path)!r}: {error}") from None
-        known = ["source", *(f.name for f in fields(ReadOptions))]
-        for name in kept:
-            if name not in known:
-                raise UnknownName(f"entry in {str(path)!r}", name, known)
-        found = as_tuple(kept.pop("source", ()))
-        source = [place if "://" in place else str(path.parent / place) for place in found]
-    made = ReadOptions(**{**kept, **(said := without_defaults(options))})
-    before = ReadOptions(**{**kept, **said, **{name: kept.get(name) for name in MEANINGS}})
-    changes: dict[str, Any] = {n: {**getattr(before, n), **getattr(made, n)} for n in MEANINGS}
-    return source, replace(made, **changes)
+    if len(places) == 1 and places[0].endswith(SUFFIX):
+        source, saved = _read_file(Path(places[0]))
+    options = ReadOptions(**{**saved, **given})
+    # The same options with the file's meanings alone, which may name columns instead of roles.
+    saved_meanings = {"positive": saved.get("positive"), "negative": saved.get("negative")}
+    saved_options = ReadOptions(**{**saved, **given, **saved_meanings})
+    positive = {**_by_role(saved_options.positive), **_by_role(options.positive)}
+    negative = {**_by_role(saved_options.negative), **_by_role(options.negative)}
+    return source, replace(options, positive=positive, negative=negative)
 
 
-def save_reading(path: str | os.PathLike[str], source: object, options: Mapping[str, Any]) -> None:
-    """Write a source and what is said of it to a file, which is read in place of both.
+def save_reading(
+    path: str | os.PathLike[str], source: object, arguments: Mapping[str, Any]
+) -> None:
+    """Write a source and how it is read to a file, which can be given in place of both.
 
     Paths are kept relative to the file, so that it can move together with its table.
+
+    Raises
+    ------
+    InvalidInput
+        If the file's name does not end in ``.toml``, if an address holds a password, or if the
+        file cannot be written.
     """
     path = Path(path)
-    if path.suffix != ".toml":
+    if path.suffix != SUFFIX:
         raise InvalidInput(f"a reading is kept in a file ending in .toml; got {str(path)!r}")
-    source, said = load_reading(source, options)
+    source, options = load_reading(source, arguments)
     places = places_of(source)
     if any(map(PASSWORD.search, places)):
         raise InvalidInput(
             "an address with a password cannot be kept in a file; leave the password out and give "
             "it as the database's client finds it, as in PGPASSWORD or ~/.pgpass"
         )
-    near = [p if "://" in p else Path(os.path.relpath(p, path.parent)).as_posix() for p in places]
-    entries = {"source": unwrap_single(near), **said.given}
-    lines = [f"{name} = {_format_toml(value)}" for name, value in entries.items()]
-    refuse_overwriting(path, places, "a source of past decisions")
-    with replace_file(path) as file:
-        file.write("\n".join([*lines, ""]))
+    relative_places = [_relative_to(path.parent, place) for place in places]
+    lines = [f"{SOURCE_ENTRY} = {_format_toml(unwrap_single(relative_places))}"]
+    given = options.given_arguments
+    for entry, argument in ENTRIES.items():
+        if argument in given:
+            lines.append(f"{entry} = {_format_toml(given[argument])}")
+    try:
+        path.write_text("\n".join([*lines, ""]), "utf-8")
+    except OSError as error:
+        raise InvalidInput(f"cannot write {str(path)!r}: {error.strerror}") from None
+
+
+def _read_file(path: Path) -> tuple[list[str], dict[str, Any]]:
+    """Return the places and the arguments that a TOML file holds."""
+    try:
+        entries = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadData(f"cannot read {str(path)!r}: {error}") from None
+    known_entries = [SOURCE_ENTRY, *ENTRIES]
+    for entry in entries:
+        if entry not in known_entries:
+            raise UnknownName(f"entry in {str(path)!r}", entry, known_entries)
+    saved_places = as_tuple(entries.pop(SOURCE_ENTRY, ()))
+    places = [place if "://" in place else str(path.parent / place) for place in saved_places]
+    return places, {ENTRIES[entry]: value for entry, value in entries.items()}
+
+
+def _relative_to(folder: Path, place: str) -> str:
+    if "://" in place:
+        return place
+    return Path(os.path.relpath(place, folder)).as_posix()
+
+
+def _by_role(meaning: Any) -> Mapping[str, Any]:
+    """Return values by role, as :class:`ReadOptions` keeps them after its checks."""
+    assert isinstance(meaning, Mapping)
+    return meaning
 
 
 def _format_toml(value: Any) -> str:
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{name} = {_format_toml(own)}" for name, own in value.items()) + "}"
+        entries = (f"{name} = {_format_toml(part)}" for name, part in value.items())
+        return "{" + ", ".join(entries) + "}"
+    # JSON's texts are TOML's, but for one control character.
     return json.dumps(value, ensure_ascii=False, default=str).replace("\x7f", "\\u007f")

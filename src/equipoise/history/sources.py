@@ -27,6 +27,7 @@ from sqlalchemy.exc import ArgumentError
 from equipoise.database_url import check_database_url, display_url
 from equipoise.errors import BadData, InvalidInput, MissingExtra, UnknownName
 from equipoise.history.options import ReadOptions, places_of
+from equipoise.history.problems import InvalidReading
 from equipoise.history.tables import (
     LazyTable,
     Rows,
@@ -38,6 +39,7 @@ from equipoise.history.tables import (
     require_once,
 )
 from equipoise.history.values import require_single_values
+from equipoise.messages import Problem
 
 LAZY_PACKAGES = ("polars", "ibis", "pyspark", "dask", "dask_expr", "sqlframe")
 REMOTE_SCHEMES = ("http", "https", "s3", "gs", "gcs", "az", "abfss", "hdfs", "r2", "file")
@@ -79,51 +81,69 @@ def open_table(source: Any, options: ReadOptions) -> Table:
 
 def _open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
     """Open paths, globs, folders and addresses of CSV or Parquet files."""
-    found = [_files_of(pattern) for pattern in patterns]
-    paths = [path for own, _ in found for path in own]
-    seen: dict[str, str] = {}
-    for path in paths:
-        if seen.setdefault(os.path.realpath(path), path) != path or paths.count(path) > 1:
-            raise InvalidInput(f"'source' holds the file {path!r} twice; name every file once")
+    paths: list[str] = []
+    n_ignored = 0
+    for pattern in patterns:
+        pattern_paths, n_others = _files_of(pattern)
+        paths += pattern_paths
+        n_ignored += n_others
+    _require_different_files(paths)
     _require_no_lake(paths)
     name = repr(paths[0]) if len(paths) == 1 else f"{len(paths)} files from {paths[0]!r} on"
-    if left := sum(others for _, others in found):
-        name += f" (without {left:,} that are neither CSV nor Parquet)"
+    if n_ignored:
+        name += f" (without {n_ignored:,} that are neither CSV nor Parquet)"
     if _all_end(paths, PARQUET):
-        scan, how = "read_parquet", ""
-    elif _all_end(paths, CSV):
-        # DuckDB would guess from the first rows alone, and take later quotes for part of a value.
-        scan, how = "read_csv", ", header = true, all_varchar = true, skip = 0, quote = '\"'"
-        how += f", encoding = {duckdb_text(sql.literal(options.encoding or 'utf-8'))}"
-    else:
-        endings = ", ".join(sorted({Path(path).suffix or "no ending" for path in paths}))
-        raise InvalidInput(
-            f"'source' must be CSV ({', '.join(CSV)}) or Parquet files ({', '.join(PARQUET)}), "
-            "one kind at a time, an Excel file (.xlsx), or a database file (.sqlite, .duckdb); got "
-            f"{endings}"
-        )
+        with as_bad_data(name):
+            return duckdb_table(name, _scan_files(connect(), "read_parquet", paths, ""))
+    if _all_end(paths, CSV):
+        return _open_csv(name, paths, options)
+    endings = ", ".join(sorted({Path(path).suffix or "no ending" for path in paths}))
+    raise InvalidInput(
+        f"'source' must be CSV ({', '.join(CSV)}) or Parquet files ({', '.join(PARQUET)}), "
+        "one kind at a time, an Excel file (.xlsx), or a database file (.sqlite, .duckdb); got "
+        f"{endings}"
+    )
+
+
+def _require_different_files(paths: Sequence[str]) -> None:
+    """Raise if a file is there twice, perhaps by another path."""
+    path_of_file: dict[str, str] = {}
+    for path in paths:
+        first_path = path_of_file.setdefault(os.path.realpath(path), path)
+        if first_path != path or paths.count(path) > 1:
+            raise InvalidInput(f"'source' holds the file {path!r} twice; name every file once")
+
+
+def _open_csv(name: str, paths: Sequence[str], options: ReadOptions) -> SqlTable:
+    # DuckDB would guess from the first rows alone, and take later quotes for part of a value.
+    encoding = duckdb_text(sql.literal(options.encoding or "utf-8"))
+    settings = f", all_varchar = true, skip = 0, quote = '\"', encoding = {encoding}"
     connection = connect()
-
-    def rows(how: str, paths: Iterable[str]) -> DuckDBPyRelation:
-        # DuckDB would take a star in a file's name for a pattern.
-        names = (path if "://" in path else glob.escape(path) for path in paths)
-        files = ", ".join(duckdb_text(sql.literal(name)) for name in names)
-        how += ", union_by_name = true, hive_partitioning = false"
-        return connection.from_query(f"FROM {scan}([{files}]{how})")
-
     with as_bad_data(name):
-        whole = rows(how, paths)
-        own = whole.columns
-        if scan == "read_csv" and len(own) == 1:
+        rows = _scan_files(connection, "read_csv", paths, f", header = true{settings}")
+        if len(rows.columns) == 1:
             raise BadData(
-                f"cannot read {name}: it is empty, or seems to have the single column {own[0]!r}; "
-                "every line must have as many cells as the first, with the same separator"
+                f"cannot read {name}: it is empty, or seems to have the single column "
+                f"{rows.columns[0]!r}; every line must have as many cells as the first, with the "
+                "same separator"
             )
-        if scan == "read_csv" and any(f"{column}_1" in own for column in options.used):
-            bare = how.replace("header = true", "header = false")
-            for path in paths:  # DuckDB calls the second of two columns _1
-                require_once(options.used, rows(bare, [path]).limit(1).fetchall()[0])
-        return duckdb_table(name, whole)
+        # DuckDB calls the second of two columns of the same name _1.
+        if any(f"{column}_1" in rows.columns for column in options.used):
+            for path in paths:
+                lines = _scan_files(connection, "read_csv", [path], f", header = false{settings}")
+                require_once(options.used, lines.limit(1).fetchall()[0])
+        return duckdb_table(name, rows)
+
+
+def _scan_files(
+    connection: DuckDBPyConnection, function: str, paths: Iterable[str], settings: str
+) -> DuckDBPyRelation:
+    """Let a function of DuckDB, such as ``read_csv``, scan files and match columns by name."""
+    # DuckDB would take a star in a file's name for a pattern.
+    names = (path if "://" in path else glob.escape(path) for path in paths)
+    files = ", ".join(duckdb_text(sql.literal(name)) for name in names)
+    settings += ", union_by_name = true, hive_partitioning = false"
+    return connection.from_query(f"FROM {function}([{files}]{settings})")
 
 
 def _files_of(pattern: str) -> tuple[list[str], int]:
@@ -183,10 +203,8 @@ def _open_excel(path: str, options: ReadOptions) -> SqlTable:
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         sheet = options.table
         if sheet is None and len(book.sheetnames) > 1:
-            raise InvalidInput(
-                f"'source' {path!r} has several sheets; name one with 'table' (--table): "
-                f"{', '.join(book.sheetnames)}"
-            )
+            fields = {"file": path, "sheets": list(book.sheetnames)}
+            raise InvalidReading(Problem("sheet-needed", fields))
         if sheet is not None and sheet not in book.sheetnames:
             raise UnknownName("sheet", sheet, book.sheetnames)
         cells = book[sheet or book.sheetnames[0]].iter_rows(values_only=True)
@@ -364,10 +382,8 @@ def _open_duckdb(name: str, connection: DuckDBPyConnection, options: ReadOptions
 def _from_clause(options: ReadOptions, table_names: Sequence[str]) -> FromClause:
     """Return the table or the query to read from; exactly one of the two must be named."""
     if (options.table is None) == (options.query is None):
-        raise InvalidInput(
-            "a database needs either 'table' (--table) or 'query' (--query); its tables are "
-            f"{', '.join(table_names[:20]) or 'none'}"
-        )
+        fields = {"tables": list(table_names[:20]) or ["none"]}
+        raise InvalidReading(Problem("table-or-query-needed", fields))
     if options.query is not None:
         text = options.query.strip().rstrip(";").replace(":", "\\:")  # no colon names a parameter
         return sql.text(f"({text}) AS past")

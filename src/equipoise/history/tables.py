@@ -1,9 +1,8 @@
-"""A table is asked where it is, and nothing but the answer travels.
+"""Tables that are counted by their own engine, so that no rows travel.
 
-It is asked how many rows have each combination of values, after a filter. Narwhals asks frames; SQL
-asks databases and DuckDB, which scans files where they are. (Narwhals could ask DuckDB too, but
-DuckDB then writes complaints when the program ends, about types that narwhals keeps, where numpy is
-there as well.)
+An engine is asked how many rows have each combination of values, after a filter. Narwhals asks
+frames. SQL asks databases and DuckDB, which scans files where they are. (Narwhals could ask DuckDB
+too. But DuckDB then writes complaints when the program ends, about types that narwhals keeps.)
 """
 
 from __future__ import annotations
@@ -23,25 +22,30 @@ from sqlalchemy.engine.default import DefaultDialect
 
 from equipoise.database_url import hide_secrets
 from equipoise.errors import BadData, InvalidInput
+from equipoise.history.problems import UnreadTable
+from equipoise.messages import Problem
 
 Rows = list[tuple[Any, ...]]
-Compares = Callable[[Any, Any], Any]
+Compare = Callable[[Any, Any], Any]
 COUNT_COLUMN = "equipoise count of rows"  # no column is called so
-ERROR_HINTS = {  # where the first line of DuckDB's complaint does not help
-    "when sniffing": "a CSV file must have one separator and one kind of line end, and a cell that "
-    'begins with a quote must end with one, those within it doubled: """so-called"" bank"; '
-    "of a file in UTF-16 say so: encoding='utf-16' (--encoding utf-16)",
-    "not utf-8": "it is not UTF-8; encoding='latin-1' or 'utf-16' (--encoding) may read it; else "
-    "write it as UTF-8 first, as by iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW",
-    "not latin-1": "it is not latin-1; write it as UTF-8 first, as by "
-    "iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW",
-    "httpfs": "DuckDB reads addresses of files with its extension httpfs, which is not installed; "
-    "duckdb.sql('INSTALL httpfs') fetches it once; or copy the file here",
+PROBLEM_OF_ERROR = {
+    "when sniffing": "csv-not-understood",
+    "not utf-8": "not-utf8",
+    "not latin-1": "not-latin1",
+    "httpfs": "httpfs-missing",
 }
+"""Words in a complaint of DuckDB -> the problem, where its first line does not help."""
 
 
-class Day(str):
+@dataclass(frozen=True)
+class DayOf:
     """A column that is read as text, of which the first ten characters count: a day."""
+
+    column: str
+
+
+ColumnKey = str | DayOf
+"""What rows are counted or chosen by: the values of a column, or their days."""
 
 
 @dataclass(frozen=True)
@@ -53,35 +57,36 @@ class LazyTable:
     rows: nw.LazyFrame[Any]
     columns: Sequence[str]
 
-    def count(self, by: Sequence[str], limit: int | None = None) -> Rows:
-        """Return combinations of values with their numbers of rows, at most so many."""
-        keys = map(_expression, by)
-        counted = self.rows.select(*keys).group_by(*by).agg(nw.len().alias(COUNT_COLUMN))
+    def count(self, by: Sequence[ColumnKey], limit: int | None = None) -> Rows:
+        """Return at most ``limit`` combinations of values, each with its number of rows."""
+        keys = self.rows.select(*map(_expression, by))
+        counted = keys.group_by(*map(_name_of, by)).agg(nw.len().alias(COUNT_COLUMN))
         return self._fetch(counted if limit is None else counted.head(limit))
 
     def missing_and_repeated(self, column: str) -> tuple[int, int]:
         """Return how many rows have no value in a column, and how many repeat another row's."""
         column_values = nw.col(column)
-        sums = (
+        answer = self.rows.select(
             nw.len().alias("rows"),
             column_values.count().alias("known"),
             column_values.n_unique().alias("different"),
         )
-        ((n_rows, n_known, n_different),) = self._fetch(self.rows.select(*sums))
-        return int(n_rows - n_known), int(
-            n_known - n_different + (n_rows > n_known)
-        )  # none is one more
+        ((n_rows, n_known, n_different),) = self._fetch(answer)
+        n_missing = n_rows - n_known
+        if n_missing:
+            n_different -= 1  # n_unique counts a missing value as one more
+        return int(n_missing), int(n_known - n_different)
 
-    def where(self, column: str, compares: Compares | None, value: Any) -> LazyTable:
-        """Return the rows with ``holds(own value, value)``; None: whose own is one of ``value``."""
-        column_values = _expression(column)
-        condition = (
-            column_values.is_in(value) if compares is None else compares(column_values, value)
-        )
-        return replace(self, rows=self.rows.filter(condition))
+    def where(self, column: str, compare: Compare, value: Any) -> LazyTable:
+        """Return the rows whose value in a column compares with ``value``, as operator.ge does."""
+        return replace(self, rows=self.rows.filter(compare(nw.col(column), value)))
+
+    def where_in(self, key: ColumnKey, values: Sequence[Any]) -> LazyTable:
+        """Return the rows whose value in a column, or its day, is one of ``values``."""
+        return replace(self, rows=self.rows.filter(_expression(key).is_in(values)))
 
     def take(self, columns: Sequence[str], limit: int | None = None) -> LazyTable:
-        """Return columns of at most so many rows; without a limit, of all rows that differ."""
+        """Return columns of the first ``limit`` rows; without a limit, of all rows that differ."""
         rows = self.rows.select(*columns)
         rows = rows.unique() if limit is None else rows.head(limit)
         return replace(self, rows=rows, columns=columns)
@@ -102,33 +107,38 @@ class SqlTable:
     columns: Sequence[str]
     run: Callable[[Select[Any]], Rows]  # sends a query, returns the rows of its answer
 
-    def count(self, by: Sequence[str], limit: int | None = None) -> Rows:
-        """Return combinations of values with their numbers of rows, at most so many."""
-        keys = [_column(name) for name in by]
+    def count(self, by: Sequence[ColumnKey], limit: int | None = None) -> Rows:
+        """Return at most ``limit`` combinations of values, each with its number of rows."""
+        keys = [_column(key) for key in by]
         query = sql.select(*keys, sql.func.count()).select_from(self.rows).group_by(*keys)
         return self.run(query if limit is None else query.limit(limit))
 
     def missing_and_repeated(self, column: str) -> tuple[int, int]:
         """Return how many rows have no value in a column, and how many repeat another row's."""
-        column_values, count = _column(column), sql.func.count
-        sums = (
-            count() - count(column_values),
-            count(column_values) - count(sql.distinct(column_values)),
-        )
-        ((n_missing, n_repeated),) = self.run(sql.select(*sums).select_from(self.rows))
+        column_values = _column(column)
+        count = sql.func.count
+        n_known = count(column_values)
+        sums = sql.select(count() - n_known, n_known - count(sql.distinct(column_values)))
+        ((n_missing, n_repeated),) = self.run(sums.select_from(self.rows))
         return int(n_missing), int(n_repeated)
 
-    def where(self, column: str, compares: Compares | None, value: Any) -> SqlTable:
-        """Return the rows with ``holds(own value, value)``; None: whose own is one of ``value``."""
-        column_values = _column(column)
-        condition = column_values.in_(value) if compares is None else compares(column_values, value)
-        return replace(self, rows=self._select(self.columns).where(condition).subquery())
+    def where(self, column: str, compare: Compare, value: Any) -> SqlTable:
+        """Return the rows whose value in a column compares with ``value``, as operator.ge does."""
+        return self._filter(compare(_column(column), value))
+
+    def where_in(self, key: ColumnKey, values: Sequence[Any]) -> SqlTable:
+        """Return the rows whose value in a column, or its day, is one of ``values``."""
+        return self._filter(_column(key).in_(values))
 
     def take(self, columns: Sequence[str], limit: int | None = None) -> SqlTable:
-        """Return columns of at most so many rows; without a limit, of all rows that differ."""
+        """Return columns of the first ``limit`` rows; without a limit, of all rows that differ."""
         rows = self._select(columns)
         rows = rows.distinct() if limit is None else rows.limit(limit)
         return replace(self, rows=rows.subquery(), columns=columns)
+
+    def _filter(self, condition: Any) -> SqlTable:
+        rows = self._select(self.columns).where(condition)
+        return replace(self, rows=rows.subquery())
 
     def _select(self, columns: Sequence[str]) -> Select[Any]:
         return sql.select(*map(_column, dict.fromkeys(columns))).select_from(self.rows)
@@ -174,8 +184,10 @@ def as_bad_data(name: str, secret_of: str = "") -> Iterator[None]:
         raise
     except Exception as error:
         error_text = hide_secrets(str(error).strip(), secret_of) or type(error).__name__
-        hints = (hint for mark, hint in ERROR_HINTS.items() if mark in error_text)
-        raise BadData(f"cannot read {name}: {next(hints, error_text.splitlines()[0])}") from None
+        for words, code in PROBLEM_OF_ERROR.items():
+            if words in error_text:
+                raise UnreadTable(Problem(code, {"table": name})) from None
+        raise BadData(f"cannot read {name}: {error_text.splitlines()[0]}") from None
 
 
 def require_once(used_columns: Sequence[str], present_columns: Sequence[str]) -> None:
@@ -194,19 +206,24 @@ def duckdb_text(clause: ClauseElement) -> str:
     return str(clause.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
 
 
-def _column(name: str) -> Any:
-    column = sql.column(sql.quoted_name(str(name), True))
-    if not isinstance(name, Day):
+def _name_of(key: ColumnKey) -> str:
+    return key.column if isinstance(key, DayOf) else key
+
+
+def _column(key: ColumnKey) -> Any:
+    """Return a column, or its days, for SQL."""
+    column = sql.column(sql.quoted_name(_name_of(key), True))
+    if not isinstance(key, DayOf):
         return column
-    start, length = (
-        sql.literal_column("1"),
-        sql.literal_column("10"),
-    )  # a parameter is no GROUP BY key
+    # Written into the query: a parameter cannot be part of a GROUP BY key.
+    start = sql.literal_column("1")
+    length = sql.literal_column("10")
     return sql.func.substr(sql.cast(column, sql.String), start, length)
 
 
-def _expression(column: str) -> nw.Expr:
-    column_values = nw.col(str(column))
-    return (
-        column_values.cast(nw.String).str.slice(0, 10) if isinstance(column, Day) else column_values
-    )
+def _expression(key: ColumnKey) -> nw.Expr:
+    """Return a column, or its days, for narwhals."""
+    column_values = nw.col(_name_of(key))
+    if not isinstance(key, DayOf):
+        return column_values
+    return column_values.cast(nw.String).str.slice(0, 10)

@@ -1,8 +1,4 @@
-"""What the values of a table mean, whatever words, cases and blanks they use.
-
-Groups are named by their most frequent spelling. Decisions and outcomes are 0/1 or true/false, or a
-person says which values mean 1; nothing is guessed.
-"""
+"""Values of a table as text: compared without regard to blanks and cases, and counted."""
 
 from __future__ import annotations
 
@@ -14,13 +10,14 @@ from typing import TypeVar
 import numpy as np
 
 from equipoise.errors import BadData
+from equipoise.messages import Note
 
 MISSING_KEYS = frozenset(("", "na", "n/a", "nan", "nat", "null", "none", "<na>", "#n/a"))
 """Keys that stand for no value."""
 STANDARD_BITS = {"1": 1, "0": 0}
+"""Keys that mean 1 and 0 unless a person says otherwise."""
 T = TypeVar("T")
-Words = tuple[str, ...]
-Counts = Mapping[str, int]
+RowCounts = Mapping[str, int]
 """Values with their numbers of rows."""
 
 
@@ -49,8 +46,9 @@ def key_of(value: object) -> str:
 
 
 def is_missing(value: object, extra_keys: Collection[str] = ()) -> bool:
-    """Whether a value stands for none; ``also`` holds further keys that do."""
-    return (key := key_of(value)) in MISSING_KEYS or key in extra_keys
+    """Return whether a value stands for none; ``extra_keys`` are further keys that do."""
+    key = key_of(value)
+    return key in MISSING_KEYS or key in extra_keys
 
 
 def require_single_values(name: str, values: Iterable[object]) -> None:
@@ -62,53 +60,35 @@ def require_single_values(name: str, values: Iterable[object]) -> None:
         )
 
 
-def list_values(values: Iterable[str], limit: int = 5) -> str:
-    """Return the first few values for a message."""
-    values = list(values)
-    return ", ".join(repr(value) for value in values[:limit]) + (
-        ", …" if len(values) > limit else ""
-    )
-
-
-def list_with_counts(row_counts: Counts, limit: int = 8) -> str:
-    """Return values with how often each occurs, the frequent ones first: 'Y' (1,200), 'y ' (3)."""
-    ranked = Counter(row_counts).most_common()
-    names = ", ".join(f"{value!r} ({count:,})" for value, count in ranked[:limit])
-    return names + (f" and {len(ranked) - limit:,} more" if len(ranked) > limit else "")
-
-
 def tally(pairs: Iterable[tuple[T, int]]) -> dict[T, int]:
     """Return how many rows have each value, from values with numbers of rows."""
     counts: Counter[T] = Counter()
-    for value, n in pairs:
-        counts[value] += n
+    for value, count in pairs:
+        counts[value] += count
     return dict(counts)
 
 
-def choose_labels(row_counts: Counts) -> dict[str, str]:
+def choose_labels(row_counts: RowCounts) -> dict[str, str]:
     """Return how each key is called: by its most frequent spelling, without blanks around it."""
     spellings: dict[str, Counter[str]] = {}
-    for value, n in row_counts.items():
-        spellings.setdefault(key_of(value), Counter())[value.strip()] += n
-    return {
-        key: min(by_spelling, key=lambda value: (-by_spelling[value], value))
-        for key, by_spelling in spellings.items()
-    }
+    for value, count in row_counts.items():
+        spellings.setdefault(key_of(value), Counter())[value.strip()] += count
+    labels = {}
+    for key, by_spelling in spellings.items():
+        # The first in the alphabet where several are equally frequent.
+        labels[key] = min(by_spelling, key=lambda text: (-by_spelling[text], text))
+    return labels
 
 
-def spelling_notes(column: str, row_counts: Counts) -> list[str]:
-    """Say which values are read as another because of blanks and cases, if there are any."""
-    labels, odd_spellings = choose_labels(row_counts), dict[str, dict[str, int]]()
-    for value, n in row_counts.items():
-        if (key := key_of(value)) not in STANDARD_BITS and value != labels[key]:
-            odd_spellings.setdefault(labels[key], {})[value] = n
-    parts = [
-        f"{list_with_counts(spellings)} are read as {label!r}"
-        for label, spellings in sorted(odd_spellings.items())
-    ]
-    return [f"Column {column!r}: {'; '.join(parts)}."] if parts else []
-
-
-def rows_text(count: int) -> str:
-    """Return a number of rows in words."""
-    return f"{count:,} row{'' if count == 1 else 's'}"
+def spelling_notes(column: str, row_counts: RowCounts) -> list[Note]:
+    """Return a note on values that are read as another one because of blanks and cases."""
+    labels = choose_labels(row_counts)
+    readings: dict[str, dict[str, int]] = {}
+    for value, count in row_counts.items():
+        key = key_of(value)
+        if key not in STANDARD_BITS and value != labels[key]:
+            readings.setdefault(labels[key], {})[value] = count
+    if not readings:
+        return []
+    fields = {"column": column, "readings": dict(sorted(readings.items()))}
+    return [Note("spellings", fields)]

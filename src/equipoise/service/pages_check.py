@@ -6,10 +6,9 @@ Nothing is kept: the counts, and what the table's words mean, travel with the fo
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -26,6 +25,16 @@ from equipoise.history.coding import Coding
 from equipoise.history.problems import UnreadTable
 from equipoise.ledger import inputs
 from equipoise.ledger.settings import Settings, new_settings
+from equipoise.messages import Note
+from equipoise.messages.form import (
+    BETWEEN,
+    FIELD_TITLES,
+    VALUE_TITLES,
+    FieldContent,
+    describe,
+    describe_unread_table,
+    filled_fields,
+)
 from equipoise.metrics import METRICS
 from equipoise.planning import plan
 from equipoise.planning.scenarios import USUAL_RATIO, denied_rates_by_ratio
@@ -53,43 +62,14 @@ MEANING_FIELDS = (
 TEXT_FIELDS = ("id", "random_accepts", "missing_group", "unknown", "undecided", "repeated",
          "denied_outcomes", "encoding", "date", "since", "until", "max_groups")  # fmt: skip
 LIST_FIELDS = ("missing_values", "random_accepts_against")
-FIELD_TITLES = {
-    "missing_values": "No decision, or no outcome yet, is written",
-    "unknown": "Approved people whose outcome is not known yet",
-    "id": "Column that tells people apart",
-    "date": "Column of dates",
-    "since": "Only people from this day on",
-    "until": "Only people before this day",
-    "random_accepts": "Column that marks random accepts (a test cell below the cut-off)",
-    "random_accepts_against": "Columns that show whether they were random, such as a score",
-    "encoding": "Encoding of a CSV file, if not UTF-8",
-    "table": "Sheet of an Excel file, if it has several",
-}
-"""Argument of ``History.read`` that messages name -> the title of its field."""
-LIKE_KNOWN_TITLE = "assume that they are like the known ones of their group"
-ARGUMENT_NAMES = re.compile(
-    r"'({0})'(?= \(--)|\b({0})=(?:COLUMN\b)? ?".format("|".join(FIELD_TITLES))
-)
-FLAG_NAMES = re.compile(
-    r"(: positive=\{.*?\}, negative=\{.*?\})? *\((--[^()]*|positive|negative|missing_values)\)"
-)
-VALUE_SEPARATOR = ";"  # stands between several values in a field
 MAX_NOTES = 30  # of a table that are shown
 MAX_MESSAGE_LINES = 30
-MAX_LINE_CHARACTERS = 1000  # of a message: the time of the expressions above is quadratic
+MAX_LINE_CHARACTERS = 1000  # of a message, which may hold what a browser sent
 MAX_SOURCE_CHARACTERS = 200
 PastAndSource = tuple[History, str]
 """Past decisions, and where they come from."""
 CODING_ADAPTER = TypeAdapter(Coding)
 EXAMPLE_SOURCE = "an example: the credit scores of 174,047 people"
-
-
-@dataclass(frozen=True)
-class Field:
-    """What stands in a field; ``choice`` lists values of which the person must enter one."""
-
-    value: str = ""
-    choice: str = ""
 
 
 @router.get("/check")
@@ -108,8 +88,10 @@ async def look(caller: Reader, request: Request) -> HTMLResponse:
             past, source = await _read_past(form, state.uploads)
         variables = await run_in_threadpool(_page_variables, form, past, source, state.audits)
     except UnreadTable as error:
-        fields = _fields_as_sent(form) | _proposed_fields(error.proposal)
-        return _refused(caller, error, fields=fields, proposed=bool(error.proposal))
+        proposal = error.proposal
+        proposed_fields = {} if proposal is None else filled_fields(proposal)
+        fields = _fields_as_sent(form) | proposed_fields
+        return _refused(caller, error, fields=fields, proposed=proposal is not None)
     except (EquipoiseError, HttpProblem) as error:
         if isinstance(error, HttpProblem) and error.status_code != 422:
             raise
@@ -147,24 +129,21 @@ def _page(caller: Caller, template: str, **variables: Any) -> HTMLResponse:
         "fields": _fields_as_sent(Form()),
         "metrics": METRICS,
         "titles": FIELD_TITLES,
-        "like_known": LIKE_KNOWN_TITLE,
+        "value_titles": VALUE_TITLES,
     }
     return render_page(caller, template, **defaults | variables)
 
 
 def _refused(caller: Caller, error: Exception, **variables: Any) -> HTMLResponse:
-    return _page(caller, "check.html", status=422, problem=_for_the_form(str(error)), **variables)
+    problems = getattr(error, "problems", ())
+    message = describe_unread_table(problems) if problems else str(error)
+    return _page(caller, "check.html", status=422, problem=_cut(message), **variables)
 
 
-def _for_the_form(text: str) -> str:
-    """Return a message with the fields' titles in place of what Python and the shell call them.
-
-    Notes and messages may hold what a browser sent, so they are cut before expressions read them.
-    """
-    text = "\n".join(line[:MAX_LINE_CHARACTERS] for line in text.splitlines()[:MAX_MESSAGE_LINES])
-    text = text.replace("unknown='like_known'", f"“{LIKE_KNOWN_TITLE}”")
-    text = ARGUMENT_NAMES.sub(lambda found: f"“{FIELD_TITLES[found[1] or found[2]]}” ", text)
-    return FLAG_NAMES.sub("", text)
+def _cut(message: str) -> str:
+    """Return the beginning of a message; it may hold what a browser sent."""
+    lines = message.splitlines()[:MAX_MESSAGE_LINES]
+    return "\n".join(line[:MAX_LINE_CHARACTERS] for line in lines)
 
 
 async def _read_past(form: Form, uploads: Uploads) -> PastAndSource:
@@ -174,7 +153,8 @@ async def _read_past(form: Form, uploads: Uploads) -> PastAndSource:
             if not form.text(role):
                 raise InvalidInput(f"which column is the {role}?")
         counts = await uploads.read(form.table, options=_read_options(form))
-        past = _history(counts["cells"], counts["notes"], counts["coding"])
+        notes = [describe(Note.from_dict(note)) for note in counts["notes"]]
+        past = _history(counts["cells"], notes, counts["coding"])
         return past, str(form.table.filename)[:MAX_SOURCE_CHARACTERS]
     if form.text("example"):
         lender = await run_in_threadpool(fico_lender)
@@ -194,7 +174,7 @@ def _past_from_form(form: Form) -> PastAndSource:
 
 def _history(cells: Any, notes: Sequence[str], coding_json: str | None) -> History:
     """Return past decisions from their counts, notes and the JSON of their coding (or "")."""
-    shown_notes = tuple(_for_the_form(note) for note in notes[:MAX_NOTES])
+    shown_notes = tuple(Note.plain(_cut(note)) for note in notes[:MAX_NOTES])
     past = replace(History.from_cells(read_cells(cells)), notes=shown_notes)
     if not coding_json:
         return past
@@ -227,43 +207,13 @@ def _read_options(form: Form) -> dict[str, Any]:
 
 def _split_values(text: str) -> list[str]:
     """Return the values of a field that may hold several."""
-    parts = [part.strip() for part in text.split(VALUE_SEPARATOR)]
+    parts = [part.strip() for part in text.split(BETWEEN)]
     return [part for part in parts if part]
 
 
-def _fields_as_sent(form: Form) -> dict[str, Field]:
+def _fields_as_sent(form: Form) -> dict[str, FieldContent]:
     """Return every field about the table as the form has it."""
-    meaning_names = [f"{argument}_{role}" for argument, role in MEANING_FIELDS]
-    names = (*COLUMN_FIELDS, *TEXT_FIELDS, *LIST_FIELDS, *meaning_names, "sheet")
-    return {name: Field(form.text(name)) for name in names}
-
-
-def _proposed_fields(proposal: Mapping[str, Any]) -> dict[str, Field]:
-    """Return the fields for which there is a proposal of how the table could be read."""
-    fields = {}
-    for name in (*COLUMN_FIELDS, *TEXT_FIELDS, *LIST_FIELDS):
-        if proposal.get(name) is not None:
-            fields[name] = _proposed_field(proposal[name])
-    for argument, role in MEANING_FIELDS:
-        meaning = proposal.get(argument, {}).get(role)
-        if meaning is not None:
-            fields[f"{argument}_{role}"] = _proposed_field(meaning)
-    return fields
-
-
-def _proposed_field(proposed: Any) -> Field:
-    """Return a field with a proposed value, or several; an open choice is left to the person.
-
-    A value is an open choice if it is an object with the field ``choices``.
-    """
-    values = proposed if isinstance(proposed, list) else [proposed]
-    if not any(isinstance(value, Mapping) for value in values):
-        return Field(f"{VALUE_SEPARATOR} ".join(str(value) for value in values))
-    choices = []
-    for value in values:
-        alternatives = value["choices"] if isinstance(value, Mapping) else [value]
-        choices.append(" | ".join(str(alternative) for alternative in alternatives))
-    return Field(choice=f" {VALUE_SEPARATOR} ".join(choices))
+    return {name: FieldContent(form.text(name)) for name in FIELD_TITLES}
 
 
 def _page_variables(form: Form, past: History, source: str, audits: OpenAudits) -> dict[str, Any]:
@@ -290,7 +240,7 @@ def _page_variables(form: Form, past: History, source: str, audits: OpenAudits) 
             "coding": past.coding.to_json() if past.coding else "",
         },
         "source": source,
-        "notes": past.notes,
+        "notes": [str(note) for note in past.notes],
         "question": question,
         "costs": costs,
         "ratio": ratio,

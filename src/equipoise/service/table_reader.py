@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.errors import EquipoiseError, InvalidInput
-from equipoise.history.problems import UnreadTable
+from equipoise.history.problems import InvalidReading, UnreadTable
 
 MAX_PEOPLE = 100_000  # people in one upload
 MAX_ANSWER_CHARACTERS = 64 << 20  # characters that the service is ready to hear
@@ -35,8 +35,10 @@ def _main() -> None:
             return
         is_our_message = isinstance(error, EquipoiseError)
         answer = {"error": str(error) if is_our_message else f"cannot read the table: {error}"}
-        if isinstance(error, UnreadTable):
-            answer = {"error": "\n".join(error.problems), "proposal": error.proposal}
+        if isinstance(error, UnreadTable | InvalidReading):
+            answer["problems"] = [problem.to_dict() for problem in error.problems]
+        if isinstance(error, UnreadTable) and error.proposal is not None:
+            answer["proposal"] = error.proposal.to_dict()
     answer_text = json.dumps(answer, default=str)
     sys.stdout.write(
         answer_text if len(answer_text) <= MAX_ANSWER_CHARACTERS else ""
@@ -73,7 +75,7 @@ def _counts(job: Mapping[str, Any]) -> Any:
     history = History.read(job["path"], **job["options"])
     return {
         "cells": history.cells.to_dict(),
-        "notes": history.notes,
+        "notes": [note.to_dict() for note in history.notes],
         "coding": history.coding and history.coding.to_json(),
     }
 

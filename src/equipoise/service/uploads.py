@@ -23,6 +23,7 @@ from starlette.datastructures import UploadFile
 
 from equipoise.errors import InvalidInput
 from equipoise.history.problems import UnreadTable
+from equipoise.messages import Problem, ReadingProposal
 from equipoise.people import MissingColumn, NumberedRow, PeopleTable
 from equipoise.service.forms import Form, read_own_form
 from equipoise.service.problems import HttpProblem
@@ -103,9 +104,8 @@ class Uploads:
                 with path.open("wb") as file:
                     await asyncio.to_thread(shutil.copyfileobj, table.file, file, COPY_BYTES)
                 answer = await self._run_reader({**job, "path": str(path), "folder": folder})
-        if "error" in answer:  # with the uploaded file's name in place of the server's folder
-            message = answer["error"].replace(str(path), table.filename)
-            raise UnreadTable(message, message.splitlines(), answer.get("proposal"))
+        if "error" in answer:
+            raise _unread_table(answer, str(path), table.filename)
         return answer["found"]
 
     async def _run_reader(self, job: Mapping[str, Any]) -> Any:
@@ -125,3 +125,24 @@ class Uploads:
         except (subprocess.TimeoutExpired, ValueError):  # no answer, or none that is JSON
             limit_text = f"reading this table takes more than {memory >> 20:,} MB or {seconds} s"
             return {"error": f"{limit_text}; send fewer rows or columns, or count it by Python"}
+
+
+def _unread_table(answer: Mapping[str, Any], path: str, filename: str) -> UnreadTable:
+    """Return the reader's error, with the name of the uploaded file in place of the server's."""
+
+    def with_filename(value: Any) -> Any:
+        if isinstance(value, str):
+            return value.replace(path, filename)
+        if isinstance(value, list):
+            return [with_filename(part) for part in value]
+        if isinstance(value, dict):
+            return {name: with_filename(part) for name, part in value.items()}
+        return value
+
+    plain = Problem("plain", {"text": answer["error"]})
+    problems = answer.get("problems", [plain.to_dict()])
+    proposal = answer.get("proposal")
+    return UnreadTable(
+        *(Problem.from_dict(with_filename(problem)) for problem in problems),
+        proposal=None if proposal is None else ReadingProposal.from_dict(with_filename(proposal)),
+    )

@@ -14,7 +14,7 @@ from equipoise._arrays import Array
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.coding import AND
 from equipoise.history.meanings import read_yes_no
-from equipoise.history.options import Meaning, ReadOptions
+from equipoise.history.options import Meaning, ReadOptions, Role
 from equipoise.history.past import Past
 from equipoise.history.saved_readings import load_reading
 from equipoise.history.values import is_missing, require_single_values
@@ -169,7 +169,7 @@ def read_world(
         "unknown": "bounds",
     }
     source, options = load_reading(source, reading)
-    cells = count_table(source, options, denied_outcomes_known=True).past.cells
+    cells = count_table(source, options, denied_outcomes_known=True).history.cells
     missing = 0.0
     for group_counts in cells.values():
         missing += group_counts.approved_unknown + group_counts.denied_without_outcome
@@ -246,7 +246,7 @@ def _texts(name: str, values: NDArray[np.generic]) -> list[str]:
 
 
 def _bits(
-    role: str, column: str, values: NDArray[np.generic], options: ReadOptions
+    role: Role, column: str, values: NDArray[np.generic], options: ReadOptions
 ) -> NDArray[np.int8]:
     """Return everybody's yes or no."""
     texts = _texts(column, values)

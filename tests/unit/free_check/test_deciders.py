@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import equipoise as eq
 from equipoise.cells import Cells, Decider, GroupCells
 from equipoise.cli.app import app
-from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise.errors import InvalidInput, UnknownName
 from equipoise.free_check.deciders import bound_base_rate, decider_band
 from equipoise.history import Past
 from equipoise.levels import ErrorBudget
@@ -21,6 +21,7 @@ from equipoise.metrics import METRICS
 from equipoise.rates import RATES, clopper_pearson
 from tests.profiles import quick
 from tests.support.courts import Court
+from tests.support.messages import refused
 
 COURTS = quick(50, full=100)
 COLUMNS = {"group": "race", "decision": "ok", "outcome": "came", "decider": "judge"}
@@ -50,7 +51,7 @@ def test_deciders_are_counted_and_small_ones_together_by_numbers_of_cases() -> N
     )
     assert past.summary is not None
     assert past.summary.columns["decider"] == "judge"
-    with pytest.raises(BadData, match=r"'judge' must name a decider in every row; .* 1 row"):
+    with refused("decider-missing", column="judge", rows=1):
         eq.History.read(table([*ROWS, ("A", None, 0, None)]), unknown="bounds", **COLUMNS)
     with pytest.raises(InvalidInput, match=r"'min_cases'.*belongs to 'decider'"):
         eq.History.read(table(ROWS), min_cases=2, **(COLUMNS | {"decider": None}))

@@ -14,10 +14,14 @@ from typer.testing import CliRunner
 
 import equipoise as eq
 from equipoise.cli import app
-from equipoise.errors import BadData, InvalidInput
+from equipoise.errors import InvalidInput
 from equipoise.history import counting
 from equipoise.history.options import ReadOptions
+from equipoise.history.problems import UnreadTable, read_with_fixes
+from equipoise.messages import Fix, Problem, shell
+from equipoise.messages.shell import describe_error, finished_command
 from tests.profiles import quick
+from tests.support.messages import codes_of, fixes_of, note_of, problems_of, refused
 from tests.unit.history.backends import Table, offer, options
 from tests.unit.history.test_counting import BROKEN, COLUMNS
 
@@ -59,15 +63,16 @@ def call_of(message: str, source: object) -> eq.History:
 def test_a_messy_table_is_read_at_the_second_try() -> None:
     data = messy()
     message = message_of(data, **LOANS)
-    assert message.startswith("4 problems:\n1. column 'race' must name a group")
+    assert message.startswith("4 problems:\n1. Column 'race' names no group")
     for remedy in (
         "missing_group='not stated'",
         "positive={'decision': 'Approved'}",
         "missing_values=['Withdrawn'], undecided='leave_out'",
         "positive={'outcome': 'Paid'}, negative={'outcome': 'Default'}, missing_values=['Open']",
-        "unknown='bounds' (--unknown bounds)",
+        "unknown='bounds'",
     ):
         assert remedy in message, remedy
+    assert "--" not in message  # Python shows what to do in Python
     cells = call_of(message, data).cells
     plain = data.assign(race=data.race.fillna("not stated").str.strip().str.casefold())
     plain = plain[plain.decision != "Withdrawn"]
@@ -96,15 +101,19 @@ def test_every_finished_call_reads_the_table(kind: str, fault: str, tmp_path: Pa
 def test_the_finished_command_reads_the_file(tmp_path: Path) -> None:
     path = tmp_path / "our loans.csv"
     messy().to_csv(path, index=False)
-    message = message_of(path, **LOANS)
-    command = shlex.split(message.splitlines()[-1])
+    with pytest.raises(UnreadTable) as caught:
+        eq.History.read(path, **LOANS)
+    assert caught.value.proposal is not None
+    command = shlex.split(finished_command(caught.value.proposal))
     assert command[:3] == ["equipoise", "check", str(path)]
     done = CliRunner().invoke(app, command[1:])
     assert done.exit_code == 0, done.output
     first = [*command[1:3], "--group", "race", "--decision", "decision", "--outcome", "status"]
-    refused = CliRunner().invoke(app, first)
-    assert refused.exit_code == 2
-    assert "4 problems" in refused.output
+    in_shell = CliRunner().invoke(app, first)
+    assert in_shell.exit_code == 2
+    assert "4 problems" in in_shell.output
+    assert shlex.split(in_shell.output.splitlines()[-1]) == command
+    assert "History.read" not in in_shell.output
 
 
 def test_what_only_a_person_can_know_stays_open() -> None:
@@ -118,7 +127,7 @@ def test_what_only_a_person_can_know_stays_open() -> None:
     with pytest.raises(InvalidInput, match=r"'positive': replace .*<x \| y> by the one"):
         eq.History.read(data, **LOANS, positive="outcome=<x | y>")
     for value in ("< | y>", "<x | >", "<x | y> z", "x | y>", "< | " * 100_000):  # no placeholders
-        with pytest.raises(BadData):
+        with pytest.raises(InvalidInput):
             eq.History.read(data, **LOANS, positive={"outcome": value})
 
 
@@ -140,7 +149,7 @@ def test_a_word_for_no_outcome_makes_nobody_approved(
     assert "<" not in message
     assert past.cells.total == 1_200
     assert sum(own.approved for own in past.cells.values()) == 400
-    assert any(f"left out as never decided: {third!r} (40)" in note for note in past.notes)
+    assert note_of(past, "undecided-left-out").fields["written"] == {third: 40}
 
 
 def test_a_third_decision_in_unknown_words_stays_open() -> None:
@@ -167,9 +176,8 @@ def test_the_words_of_a_column_are_known_not_those_of_the_other() -> None:
     data = pd.DataFrame(
         {"race": ["a", "b"] * 2, "decision": ["yes", "no"] * 2, "status": ["paid", ""] * 2}
     )
-    message = message_of(data, **LOANS, positive={"outcome": "settled"})
-    assert "Known: paid" in message
-    assert "yes" not in message.splitlines()[0]
+    with refused("unknown-value", value="settled", column="status", known=["paid"]):
+        eq.History.read(data, **LOANS, positive={"outcome": "settled"})
 
 
 @pytest.mark.parametrize(
@@ -275,27 +283,36 @@ def test_a_word_for_nothing_after_which_outcomes_are_known_is_the_approval() -> 
 
 def test_too_many_combinations_of_values_are_no_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     data = pd.DataFrame({"race": range(12_000), "decision": 1, "status": 1})
-    with pytest.raises(BadData, match=r"'race' must hold groups.* at least 10,000 different"):
+    with refused("too-many-combinations", column="race", different=10_000):
         eq.History.read(data, **LOANS)
     monkeypatch.setattr(counting, "MAX_COMBINATIONS", 20)
-    with pytest.raises(BadData, match=r"'race' must hold groups.* at least 20 different"):
+    with refused("too-many-combinations", column="race", different=20):
         eq.History.read(data, **LOANS)
 
 
 def test_a_problem_without_remedy_ends_the_list() -> None:
     data = messy()
     data["status"] = data.status.where(data.status.isna(), np.linspace(0, 1, len(data)).round(2))
-    message = message_of(data, **LOANS)
-    assert "The last of these has no remedy" in message
-    assert "is it a score or a probability? Cut it where it was cut" in message
+    with refused("not-yes-no", column="status") as caught:
+        eq.History.read(data, **LOANS)
+    assert problems_of(caught.value)[-1].code == "not-yes-no"
+    assert "The last of these has no remedy" in str(caught.value)
 
 
 def test_a_password_is_not_printed(tmp_path: Path) -> None:
-    call = ReadOptions(group="race", decision="decision", outcome="status").call(
-        "postgresql://anna:secret@host/bank"
-    )
-    assert "secret" not in call
-    assert "anna:***@host" in call
+    options = ReadOptions(group="race", decision="decision", outcome="status")
+    fix = Fix("missing_group", ("not stated",))
+
+    def refuse_once(options: ReadOptions) -> None:
+        if options.missing_group == "refuse":
+            problem = Problem("group-missing", {"column": "race", "rows": 1, "written": {}}, (fix,))
+            raise UnreadTable(problem)
+
+    with pytest.raises(UnreadTable) as caught:
+        read_with_fixes(options, "postgresql://anna:secret@host/bank", refuse_once)
+    for text in (str(caught.value), describe_error(caught.value)):
+        assert "secret" not in text
+        assert "anna:***@host" in text
 
 
 # -- what goes by the name of a column -------------------------------------------------------------
@@ -318,23 +335,23 @@ def test_one_may_mean_default(column: str, bad: object, good: object) -> None:
 
 def test_fewer_good_than_bad_outcomes_get_a_warning_with_the_remedy() -> None:
     data = pd.DataFrame({"race": ["a", "b"] * 50, "decision": 1, "status": [1, 0, 0, 0, 1] * 20})
-    (note,) = (n for n in eq.History.read(data, **LOANS).notes if n.startswith("Warning"))
-    assert "in 'a', 'b' fewer approved people had the good outcome" in note
-    assert "turn it: positive={'outcome': '0'}, negative={'outcome': '1'}" in note
-    assert "(--positive outcome=0 --negative outcome=1)" in note
+    note = note_of(eq.History.read(data, **LOANS), "mostly-bad-outcomes")
+    assert note.fields == {"groups": ["a", "b"], "column": "status"}
+    assert fixes_of(note) == {"positive": {"outcome": "0"}, "negative": {"outcome": "1"}}
+    assert "turn it: --positive outcome=0 --negative outcome=1." in shell.describe(note)
     turned = eq.History.read(data, **LOANS, positive={"outcome": "0"})
-    assert not any(n.startswith("Warning") for n in turned.notes)
+    assert "mostly-bad-outcomes" not in codes_of(turned.notes)
 
 
 def test_the_remedy_of_words_upside_down_reads_the_table_where_both_were_said() -> None:
     said = {"positive": {"outcome": "not paid"}, "negative": {"outcome": "paid in full"}}
     data = pd.DataFrame({"race": ["a", "b"] * 50, "decision": 1})
     data["status"] = ["not paid", "paid in full", "paid in full", "paid in full", "not paid"] * 20
-    (note,) = (n for n in eq.History.read(data, **LOANS, **said).notes if n.startswith("Warning"))
-    assert "--positive 'outcome=paid in full' --negative 'outcome=not paid'" in note
-    remedy = note.partition("turn it: ")[2].partition(" (")[0]
-    turned = eq.History.read(data, **LOANS, **(said | eval(f"dict({remedy})")))
-    assert not any(n.startswith("Warning") for n in turned.notes)
+    note = note_of(eq.History.read(data, **LOANS, **said), "mostly-bad-outcomes")
+    in_shell = shell.describe(note)
+    assert "--positive 'outcome=paid in full' --negative 'outcome=not paid'" in in_shell
+    turned = eq.History.read(data, **LOANS, **fixes_of(note))
+    assert "mostly-bad-outcomes" not in codes_of(turned.notes)
 
 
 def test_positive_takes_columns_and_roles() -> None:
@@ -357,14 +374,16 @@ def test_positive_is_said_as_on_the_command_line() -> None:
     assert said("a=b") == {"decision": "a=b", "outcome": "a=b"}  # no column is called a
     both = {"decision": "granted", "outcome": ["paid=off", "settled"]}
     assert said(["d=granted", "outcome=paid=off", "y=settled"]) == both
-    with pytest.raises(InvalidInput, match="'positive' of 0 must say of which column, for example"):
+    with refused("bit-without-column", argument="positive", value=0) as caught:
         said(0)
+    assert "for example --positive outcome=0." in describe_error(caught.value)
 
 
 def test_a_missing_value_that_is_nowhere_is_refused() -> None:
     data = messy().dropna(subset="race")
-    message = message_of(data, **LOANS, missing_values=["Withdrwn"])
-    assert "unknown value of 'missing_values' 'Withdrwn'. Did you mean 'Withdrawn'?" in message
+    with refused("unknown-value", argument="missing_values", nearest="Withdrawn") as caught:
+        eq.History.read(data, **LOANS, missing_values=["Withdrwn"])
+    assert "'missing_values' names 'Withdrwn', which is not a value. Did you" in str(caught.value)
 
 
 # -- people who are there more than once -----------------------------------------------------------
@@ -389,11 +408,11 @@ def test_repeated_people_are_found_in_the_engine(kind: str, tmp_path: Path) -> N
 
 def test_rows_of_a_person_that_differ_are_refused() -> None:
     data = pd.DataFrame({"id": [1, 1, 2], "race": ["a", "b", "b"], "decision": 1, "status": 1})
-    with pytest.raises(BadData, match="rows of the same people differ in race, decision, status"):
+    with refused("person-rows-differ", others=["race", "decision", "status"]):
         eq.History.read(data, **LOANS, id="id", repeated="count_once")
-    with pytest.raises(BadData, match="must name a person in every row; 1 row have none"):
+    with refused("person-id-missing", column="id", rows=1):
         eq.History.read(data.assign(id=[1, None, 2]), **LOANS, id="id")
-    with pytest.raises(InvalidInput, match=r"'repeated' .* belongs to 'id'"):
+    with pytest.raises(InvalidInput, match="'repeated' belongs to 'id'"):
         eq.History.read(data, **LOANS, repeated="count_once")
 
 
@@ -403,7 +422,8 @@ def test_equal_rows_are_noted(kind: str, tmp_path: Path) -> None:
     table["race"][3] = table["race"][2]
     source = offer(kind, table, tmp_path)
     notes = eq.History.read(source, **COLUMNS, **options(kind)).notes
-    assert any(note.startswith("1 row equal another one in all columns.") for note in notes)
+    assert notes[0].code == "equal-rows"
+    assert str(notes[0]).startswith("1 row equals another one in all columns.")
 
 
 def test_a_file_ten_times_over_counts_once_by_id() -> None:
@@ -412,8 +432,6 @@ def test_a_file_ten_times_over_counts_once_by_id() -> None:
     said |= {"negative": {"outcome": "Default"}, "missing_values": "Open"}
     once = eq.History.read(data, **LOANS, **said)
     often = pd.concat([data] * 10)
-    assert any(
-        "equal another one" in note for note in eq.History.read(often, **LOANS, **said).notes
-    )
+    assert "equal-rows" in codes_of(eq.History.read(often, **LOANS, **said).notes)
     said |= {"id": "id", "repeated": "count_once"}
     assert eq.History.read(often, **LOANS, **said).cells == once.cells

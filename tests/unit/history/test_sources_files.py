@@ -13,6 +13,7 @@ import pytest
 import equipoise as eq
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput
+from tests.support.messages import refused
 
 COLUMNS = {"group": "g", "decision": "d", "outcome": "y"}
 GOOD = "g,d,y\na,1,1\na,0,\nb,1,0\nb,0,\n"
@@ -94,7 +95,7 @@ def test_a_file_that_is_no_csv_is_explained(bad: str, remedied: str, tmp_path: P
     text = f"g,d,y\n{bad},1,1\nb,1,0\n" if bad[0] == '"' else f"g,d,y\nb,1,0{bad}\nb,1,0\r\n"
     path = write(tmp_path / "past.csv", "")
     path.write_bytes(text.encode())
-    with pytest.raises(BadData, match="one separator and one kind of line end, and a cell that"):
+    with refused("csv-not-understood"):
         read(path)
     path.write_bytes(text.replace(bad, remedied).replace("\r\n", "\n").encode())
     assert len(read(path).cells) == 2

@@ -13,6 +13,9 @@ import pytest
 import equipoise as eq
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.coding import Coding
+from equipoise.messages import form, shell
+from equipoise.messages.shell import describe_error
+from tests.support.messages import codes_of, fixes_of, note_of, problem_of, problems_of, refused
 
 PLAIN = {"group": "race", "decision": "approved", "outcome": "repaid"}
 COLUMNS = {"group": "race", "decision": "decision", "outcome": "status"}
@@ -49,10 +52,9 @@ def test_spellings_of_one_value_are_one_value() -> None:
     assert approved == frame().decision.str.strip().str.lower().eq("approved").sum()
     assert good == frame().status.str.strip().str.lower().eq("repaid").sum()
     assert 0.75 < good / approved < 0.85
-    notes = " ".join(history.notes)
-    assert "Column 'race'" in notes
-    assert "Column 'status'" in notes
-    assert "are read as" in notes
+    spellings = [note for note in history.notes if note.code == "spellings"]
+    assert [note.fields["column"] for note in spellings] == ["race", "decision", "status"]
+    assert "are read as" in str(spellings[0])
 
 
 def test_a_list_of_values_means_one() -> None:
@@ -68,10 +70,11 @@ def test_what_nobody_explained_is_refused_with_its_numbers() -> None:
     data = frame()
     data.loc[data.status == "REPAID", "status"] = "current"
     count = (data.status == "current").sum()
-    with pytest.raises(BadData) as caught:
+    with refused("outcome-partly-explained", column="status") as caught:
         eq.History.read(data, **COLUMNS, positive=["approved", "repaid"])
-    assert f"'current' ({count:,})" in str(caught.value)
-    assert "nobody said what they mean" in str(caught.value)
+    problem = problem_of(caught.value, "outcome-partly-explained")
+    assert problem.fields["written"]["current"] == count
+    assert f"has values without a meaning: 'current' ({count:,})" in str(caught.value)
     said = {"positive": ["approved", "repaid"], "negative": {"outcome": ["lost", "current"]}}
     counted = eq.History.read(data, **COLUMNS, **said)
     assert sum(c.approved_negative for c in counted.cells.values()) > count
@@ -84,10 +87,12 @@ def test_what_nobody_explained_is_refused_with_its_numbers() -> None:
 def test_the_hint_names_the_value_that_means_one(decisions: list[str], value: str) -> None:
     data = pd.DataFrame({"race": ["a", "b"] * 4, "decision": decisions * 4, "status": [None] * 8})
     data.loc[data.decision.str.strip() == value, "status"] = 1
-    with pytest.raises(BadData) as caught:
+    with refused("decision-unexplained") as caught:
         eq.History.read(data, **COLUMNS)
+    problem = problem_of(caught.value, "decision-unexplained")
+    assert fixes_of(problem)["positive"] == {"decision": value}
     assert f"positive={{'decision': {value!r}}}" in str(caught.value)
-    assert f"--positive decision={value} " in str(caught.value)
+    assert f"--positive decision={value} " in describe_error(caught.value)
     followed = eq.History.read(data, **COLUMNS, positive={"decision": value})
     assert sum(c.approved for c in followed.cells.values()) == 4
 
@@ -96,9 +101,11 @@ def test_values_beside_those_that_were_said_are_refused() -> None:
     data = pd.DataFrame(
         {"race": ["a", "b", "a"], "decision": [1, "yes", True], "status": [1, 0, 1]}
     )
-    with pytest.raises(BadData, match=r"positive=\{'decision': \['1', 'yes'\]\}"):
+    with refused("decision-unexplained") as caught:
         eq.History.read(data, **COLUMNS)
-    with pytest.raises(BadData, match=r"nobody said what they mean: '1' \(1\), 'True' \(1\)"):
+    problem = problem_of(caught.value, "decision-unexplained")
+    assert fixes_of(problem) == {"positive": {"decision": ["1", "yes"]}}
+    with refused("decision-partly-explained", written={"1": 1, "True": 1}):
         eq.History.read(data, **COLUMNS, positive={"decision": "yes"})
     everybody = eq.History.read(data, **COLUMNS, positive={"decision": ["yes", 1, True]})
     assert all(c.denied == 0 for c in everybody.cells.values())
@@ -106,9 +113,9 @@ def test_values_beside_those_that_were_said_are_refused() -> None:
 
 def test_a_value_for_columns_that_lack_it_is_refused() -> None:
     data = pd.DataFrame({"race": ["a", "b"], "decision": [1, 1], "status": [1, 0]})
-    with pytest.raises(BadData, match="unknown value of 'positive'"):
+    with refused("unknown-value", argument="positive", value="repaid"):
         eq.History.read(data, **COLUMNS, positive="repaid")
-    with pytest.raises(BadData, match="for column 'status' 'repaid'"):
+    with refused("unknown-value", column="status", value="repaid"):
         eq.History.read(data, **COLUMNS, positive={"outcome": "repaid"})
     with pytest.raises(InvalidInput, match="cannot be both"):
         eq.History.read(data, **COLUMNS, positive={"outcome": 0}, negative={"outcome": 0})
@@ -122,19 +129,26 @@ def test_people_without_a_group_need_a_name() -> None:
             "status": [1, None] * 30,
         }
     )
-    with pytest.raises(BadData, match=r"empty in 40 rows,.*'N/A' \(10\).*--missing-group"):
+    with refused("group-missing", column="race", rows=40) as caught:
         eq.History.read(data, **COLUMNS)
+    problem = problem_of(caught.value, "group-missing")
+    assert problem.fields["written"]["N/A"] == 10
+    assert fixes_of(problem) == {"missing_group": "not stated"}
     named = eq.History.read(data, **COLUMNS, missing_group="not stated")
     assert named.cells["not stated"].total == 40
-    assert any("40 rows without a group" in note for note in named.notes)
-    assert any("(--leave-out 'not stated')" in note for note in named.notes)
+    note = note_of(named, "missing-group-named")
+    assert note.fields["rows"] == 40
+    assert "40 rows without a group are called 'not stated'" in str(note)
+    assert "comparing them: Compare(leave_out=('not stated',))." in str(note)
+    assert "comparing them: --leave-out 'not stated'." in shell.describe(note)
+    assert form.describe(note).endswith("a name like any other.")
     both = eq.History.read(
         data.assign(sex=["f", "m"] * 30),
         **COLUMNS | {"group": ["race", "sex"]},
         missing_group="not stated",
     )
     assert "not stated & f" in both.cells.groups
-    assert any("(--leave-out GROUP)" in note for note in both.notes)
+    assert "--leave-out GROUP." in shell.describe(note_of(both, "missing-group-named"))
     with pytest.raises(InvalidInput, match="'missing_group' 'A' is a group"):
         eq.History.read(data, **COLUMNS, missing_group="A")
 
@@ -142,8 +156,9 @@ def test_people_without_a_group_need_a_name() -> None:
 def test_a_score_is_no_group() -> None:
     rng = np.random.default_rng(1)
     data = pd.DataFrame({"race": rng.integers(300, 360, 500), "decision": 1, "status": 1})
-    with pytest.raises(BadData, match=r"is it a score or an identifier\? .*--max-groups 60"):
+    with refused("too-many-groups", column="race", groups=60) as caught:
         eq.History.read(data, **COLUMNS)
+    assert fixes_of(problem_of(caught.value, "too-many-groups")) == {"max_groups": 60}
     assert len(eq.History.read(data, **COLUMNS, max_groups=60).cells) == 60
 
 
@@ -152,13 +167,16 @@ def test_other_encodings_are_named_and_read(tmp_path: Path) -> None:
     for code in ("utf-16", "latin-1"):
         path = tmp_path / f"{code}.csv"
         path.write_bytes(text.encode(code))
-        with pytest.raises(BadData, match=f"it is not UTF-8; encoding=.*'{code}'.*--encoding"):
+        with refused("not-utf8") as caught:
             eq.History.read(path, **COLUMNS)
+        assert f"encoding='{code}'" in str(caught.value)
+        assert f"--encoding {code}" in describe_error(caught.value)
         assert eq.History.read(path, **COLUMNS, encoding=code).cells.groups == ("Grün", "blau")
     path = tmp_path / "long.csv"  # DuckDB takes a long one for a CSV file with odd separators
     path.write_bytes((text * 900).encode("utf-16"))
-    with pytest.raises(BadData, match="--encoding utf-16"):
+    with refused("csv-not-understood") as caught:
         eq.History.read(path, **COLUMNS)
+    assert "--encoding utf-16" in describe_error(caught.value)
 
 
 def test_it_says_what_it_understood() -> None:
@@ -206,10 +224,10 @@ def test_advice_does_not_call_open_loans_failures() -> None:
         "y": np.array(["repaid"] * 20 + ["current"] * 30 + ["lost"] * 10),
     }
     asked = {"group": "g", "decision": "d", "outcome": "y", "positive": {"outcome": "repaid"}}
-    with pytest.raises(BadData, match="2 problems") as caught:
+    with refused("outcome-partly-explained", written={"current": 30, "lost": 10}) as caught:
         eq.History.read(table, **asked)
-    assert "'current' (30), 'lost' (10)" in str(caught.value)
-    assert "--negative outcome=lost --missing-value current" in str(caught.value)
+    assert codes_of(problems_of(caught.value)) == ["outcome-partly-explained", "outcome-unknown"]
+    assert "--negative outcome=lost --missing-value current" in describe_error(caught.value)
     told = {**asked, "negative": {"outcome": "lost"}, "missing_values": ["current"]}
     cells = eq.History.read(table, **told, unknown="bounds").cells["a"]
     assert (cells.approved_positive, cells.approved_unknown, cells.approved_negative) == (10, 15, 5)
@@ -223,17 +241,21 @@ def test_withdrawn_applications_follow_the_advice() -> None:
         decision=data.decision.mask(gone, "Withdrawn"), status=data.status.mask(gone)
     )
     coded: dict[str, object] = {**COLUMNS, "positive": ["approved", "repaid"]}
-    with pytest.raises(BadData, match="--missing-value Withdrawn --undecided leave_out"):
+    with refused("decision-partly-explained") as caught:
         eq.History.read(messy, **coded)  # type: ignore[arg-type]
+    proposed = fixes_of(problem_of(caught.value, "decision-partly-explained"))
+    assert proposed["missing_values"] == ["Withdrawn"]
+    assert proposed["undecided"] == "leave_out"
     coded["missing_values"] = "withdrawn"
-    with pytest.raises(BadData, match=r"undecided=.leave_out. .--undecided leave_out"):
+    with refused("decision-missing", column="decision", rows=100) as caught:
         eq.History.read(messy, **coded)  # type: ignore[arg-type]
+    assert fixes_of(problem_of(caught.value, "decision-missing")) == {"undecided": "leave_out"}
     read = eq.History.read(messy, **coded, undecided="leave_out")  # type: ignore[arg-type]
     rest = eq.History.read(data[~gone], **COLUMNS, positive=["approved", "repaid"])
     assert read.cells == rest.cells
-    assert "Column 'decision': left out as never decided: 'Withdrawn' (100)." in read.notes
+    assert note_of(read, "undecided-left-out").fields["written"] == {"Withdrawn": 100}
     late = messy.status.mask(data.index % 400 == 0, "repaid")
-    with pytest.raises(BadData, match="5 of them have an outcome in column 'status'"):
+    with refused("outcome-without-decision", labelled=5, outcome_column="status"):
         eq.History.read(messy.assign(status=late), **coded, undecided="leave_out")  # type: ignore[arg-type]
     late = messy.status.mask(data.index == 0, "repaid")
     with pytest.raises(BadData, match="1 of them has an outcome in column 'status'"):
@@ -251,7 +273,7 @@ def test_groups_are_as_large_as_the_people_decided_about() -> None:
     said: Any = {"group": "g", "decision": "d", "outcome": "y", "missing_values": "gone"}
     read = eq.History.read(table, **said, undecided="leave_out")
     assert sorted(read.cells) == ["a", "b", "c"]
-    assert "Nobody was decided about, so that nothing can be said, in 'd'." in read.notes
+    assert note_of(read, "groups-without-decisions").fields == {"groups": ["d"]}
 
 
 def test_swapped_columns_are_named() -> None:
@@ -268,8 +290,8 @@ def test_short_forms_are_never_joined() -> None:
         data, group="sex", decision="decision", outcome="status", positive=["approved", "repaid"]
     )
     assert read.cells.groups == ("F", "M", "female")
-    said = "Column 'sex': 'f' (400) are read as 'F'; 'm ' (400) are read as 'M'."
-    assert said in read.notes
+    text = "Column 'sex': 'f' (400) are read as 'F'; 'm ' (400) are read as 'M'."
+    assert str(note_of(read, "spellings")) == text
 
 
 def test_bytes_that_no_encoding_reads_are_to_be_converted(tmp_path: Path) -> None:
@@ -278,7 +300,7 @@ def test_bytes_that_no_encoding_reads_are_to_be_converted(tmp_path: Path) -> Non
     path.write_bytes(rows.encode("cp1252"))
     with pytest.raises(BadData, match="iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW") as refused:
         eq.History.read(path, **PLAIN)
-    with pytest.raises(BadData, match=r"it is not latin-1; .*iconv -f WINDOWS-1252"):
+    with pytest.raises(BadData, match=r"it is not latin-1\. .*iconv -f WINDOWS-1252"):
         eq.History.read(path, **PLAIN, encoding="latin-1")
     words = str(refused.value).partition("iconv ")[2].split()[:4]
     done = subprocess.run(["iconv", *words, path], capture_output=True, check=True)

@@ -1,0 +1,348 @@
+"""What the values of counted rows mean, in stages; each checks its rule and fills in the rows.
+
+A stage returns rows with more filled in, and notes on what a person should know. It raises
+:class:`UnreadTable` with a problem, and with fixes where they are clear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any
+
+from equipoise.comparison import WITHIN
+from equipoise.errors import InvalidInput, few_of
+from equipoise.history.coding import AND, Coding, Grouping, YesNo
+from equipoise.history.meanings import NOTHING_WORDS, read_yes_no
+from equipoise.history.options import MEANINGS, ROLES, ReadOptions, Role, as_tuple
+from equipoise.history.problems import UnreadTable
+from equipoise.history.row_combinations import (
+    RowCombination,
+    count_by_column,
+    count_by_decision,
+    count_by_group,
+    count_by_outcome,
+    n_rows,
+)
+from equipoise.history.values import (
+    STANDARD_BITS,
+    choose_labels,
+    is_missing,
+    key_of,
+    spelling_notes,
+    tally,
+    text_of,
+)
+from equipoise.messages import Fix, Note, Problem
+
+RowCombinations = Sequence[RowCombination]
+NAME_OF_MISSING_GROUP = "not stated"  # as it is proposed
+
+
+@dataclass(frozen=True)
+class Interpretation:
+    """Rows with all that is known about them, what their values mean, and notes."""
+
+    rows: RowCombinations
+    coding: Coding
+    notes: tuple[Note, ...]
+
+
+def interpret(
+    rows: RowCombinations, options: ReadOptions, *, denied_outcomes_known: bool
+) -> Interpretation:
+    """Take all stages: name groups, leave out the undecided, read decisions and outcomes.
+
+    With ``denied_outcomes_known`` every denied row counts as a random accept.
+
+    Raises
+    ------
+    UnreadTable
+        At the first problem.
+    """
+    check_named_values(rows, options)
+    rows, grouping, group_notes = name_groups(rows, options)
+    rows = mark_random_accepts(rows, options)
+    rows, undecided_notes = leave_out_undecided(rows, options)
+    rows, decision, decision_notes = read_decisions(rows, options)
+    if denied_outcomes_known:
+        rows = [replace(row, is_random_accept=not row.is_approved) for row in rows]
+    rows, outcome, outcome_notes = read_outcomes(rows, options)
+    left_out_notes = check_outcomes_fit_decisions(rows, options)
+    columns = {
+        "group": options.groups,
+        "decision": (options.decision,),
+        "outcome": (options.outcome,),
+    }
+    missing_keys = tuple(map(key_of, as_tuple(options.missing_values)))
+    notes = (*group_notes, *undecided_notes, *decision_notes, *outcome_notes, *left_out_notes)
+    return Interpretation(rows, Coding(columns, grouping, decision, outcome, missing_keys), notes)
+
+
+# -- values that options name ----------------------------------------------------------------------
+
+
+def check_named_values(rows: RowCombinations, options: ReadOptions) -> None:
+    """Raise if an option names values that neither column has; 0 and 1 are always understood."""
+    values_by_role: dict[Role, list[str]] = {
+        "decision": [*count_by_decision(rows)],
+        "outcome": [*count_by_outcome(rows)],
+    }
+    all_values = [*values_by_role["decision"], *values_by_role["outcome"]]
+    known_keys = {*map(key_of, all_values), *STANDARD_BITS}
+    if options.date is None:  # a period may lack a word that the table has
+        for value in as_tuple(options.missing_values):
+            if key_of(value) not in known_keys:
+                raise _unknown_value("missing_values", [value], None, all_values)
+    for argument in MEANINGS:
+        for role in ROLES:
+            named_values = options.explained_values(argument, role)
+            if named_values and known_keys.isdisjoint(map(key_of, named_values)):
+                column = options.column_of(role)
+                raise _unknown_value(argument, named_values, column, values_by_role[role])
+
+
+def _unknown_value(
+    argument: str, named_values: Sequence[Any], column: str | None, present: Iterable[str]
+) -> UnreadTable:
+    value = ", ".join(map(text_of, named_values))
+    known = sorted({text.strip() for text in present if not is_missing(text)})
+    near = get_close_matches(value, known, n=1, cutoff=0.6)
+    fields = {
+        "argument": argument,
+        "value": value,
+        "column": column,
+        "nearest": near[0] if near else None,
+        "known": known,
+    }
+    return UnreadTable(Problem("unknown-value", fields))
+
+
+# -- groups ----------------------------------------------------------------------------------------
+
+
+def name_groups(
+    rows: RowCombinations, options: ReadOptions
+) -> tuple[list[RowCombination], Grouping, list[Note]]:
+    """Name the groups; spellings that differ in blanks and cases alone are one group."""
+    labels_by_column = []
+    notes: list[Note] = []
+    for column in options.groups:
+        labels, column_notes = _label_group_column(rows, column, options)
+        labels_by_column.append(labels)
+        notes += column_notes
+    missing_name = None if options.missing_group == "refuse" else options.missing_group
+    n_strata = len(as_tuple(options.within))
+    grouping = Grouping(tuple(labels_by_column), missing_name, strata=n_strata)
+    keys_of_group: dict[str, tuple[str, ...]] = {}
+    named_rows = []
+    for row in rows:
+        texts = [row.values[column] for column in options.groups]
+        keys = tuple("" if is_missing(text) else key_of(text) for text in texts)
+        group = grouping.group_name(texts)
+        is_ambiguous = keys_of_group.setdefault(group, keys) != keys
+        if is_ambiguous or (n_strata and group.count(WITHIN) > 1):
+            columns = list(options.groups)
+            fields = {"columns": columns, "group": group, "and": AND, "within": WITHIN}
+            raise UnreadTable(Problem("group-names-clash", fields))
+        named_rows.append(replace(row, group=group))
+    return named_rows, grouping, notes
+
+
+def _label_group_column(
+    rows: RowCombinations, column: str, options: ReadOptions
+) -> tuple[dict[str, str], list[Note]]:
+    """Return how each value of a group column is called, by its key."""
+    row_counts = count_by_column(rows, column)
+    missing = {text: count for text, count in row_counts.items() if is_missing(text)}
+    present = {text: count for text, count in row_counts.items() if text not in missing}
+    labels = choose_labels(present)
+    if len(labels) > options.max_groups:
+        examples = [*labels.values()][:3]
+        fields = {"column": column, "groups": len(labels), "examples": examples}
+        fix = Fix("max_groups", (len(labels),))
+        raise UnreadTable(Problem("too-many-groups", fields, (fix,)))
+    notes = spelling_notes(column, present)
+    if not missing:
+        return labels, notes
+    n_missing = sum(missing.values())
+    name = options.missing_group
+    if name == "refuse":
+        fields = {"column": column, "rows": n_missing, "written": missing}
+        fix = Fix("missing_group", (NAME_OF_MISSING_GROUP,))
+        raise UnreadTable(Problem("group-missing", fields, (fix,)))
+    if key_of(name) in labels:
+        raise InvalidInput(
+            f"'missing_group' {name!r} is a group in column {column!r}; choose another name"
+        )
+    # With several group columns the name is only a part of a group's name.
+    is_group = as_tuple(options.group) == (column,)
+    leave_out = name if is_group else "GROUP"
+    fields = {"column": column, "rows": n_missing, "name": name, "leave_out": leave_out}
+    notes.append(Note("missing-group-named", fields))
+    return labels, notes
+
+
+# -- decisions -------------------------------------------------------------------------------------
+
+
+def mark_random_accepts(rows: RowCombinations, options: ReadOptions) -> RowCombinations:
+    """Fill in whom a test programme accepted at random, if a column marks these people."""
+    column = options.random_accepts
+    if column is None:
+        return rows
+    marked_rows = []
+    for row in rows:
+        mark = row.values[column]
+        if not is_missing(mark) and key_of(mark) not in STANDARD_BITS:
+            fields = {"column": column, "value": mark}
+            raise UnreadTable(Problem("random-accepts-not-bits", fields))
+        marked_rows.append(replace(row, is_random_accept=key_of(mark) == "1"))
+    return marked_rows
+
+
+def leave_out_undecided(
+    rows: RowCombinations, options: ReadOptions
+) -> tuple[RowCombinations, list[Note]]:
+    """Return the rows with a decision; refuse the others, or leave them out with a note.
+
+    The policy had denied everybody whom a test programme accepted: these rows need no decision.
+    """
+    column = options.decision
+    undecided = [row for row in rows if not (row.has_decision or row.is_random_accept)]
+    if not undecided:
+        return rows, []
+    with_outcome = [row for row in undecided if row.has_outcome]
+    if with_outcome:
+        raise UnreadTable(_outcome_without_decision(undecided, with_outcome, options))
+    if options.undecided == "refuse":
+        fields = {"column": column, "rows": n_rows(undecided)}
+        fix = Fix("undecided", ("leave_out",))
+        raise UnreadTable(Problem("decision-missing", fields, (fix,)))
+    written = count_by_decision(undecided)
+    notes = [Note("undecided-left-out", {"column": column, "written": written})]
+    decided = [row for row in rows if row.has_decision or row.is_random_accept]
+    emptied_groups = {row.group for row in rows} - {row.group for row in decided}
+    if emptied_groups:
+        notes.append(Note("groups-without-decisions", {"groups": sorted(emptied_groups)}))
+    return decided, notes
+
+
+def _outcome_without_decision(
+    undecided: RowCombinations, with_outcome: RowCombinations, options: ReadOptions
+) -> Problem:
+    labels = choose_labels(count_by_outcome(with_outcome))
+    fields = {
+        "decision_column": options.decision,
+        "outcome_column": options.outcome,
+        "rows": n_rows(undecided),
+        "labelled": n_rows(with_outcome),
+        "outcomes": [*labels.values()],
+    }
+    if not all(re.fullmatch(NOTHING_WORDS, key) for key in labels):
+        return Problem("outcome-without-decision", fields)
+    fix = Fix("missing_values", tuple(labels.values()), is_list=True)
+    return Problem("outcome-without-decision", fields, (fix,))
+
+
+def read_decisions(
+    rows: RowCombinations, options: ReadOptions
+) -> tuple[RowCombinations, YesNo, list[Note]]:
+    """Fill in which rows were approved; return what the decisions mean."""
+    # The decision after which outcomes are known is proposed as the approval.
+    labelled_counts = tally((key_of(row.decision), row.count * row.has_outcome) for row in rows)
+    decision_counts = count_by_decision(row for row in rows if not row.is_random_accept)
+    decision = read_yes_no("decision", options, decision_counts, labelled_counts)
+    decided_rows = []
+    for row in rows:
+        is_approved = decision.bit_of(row.decision) == 1 and not row.is_random_accept
+        decided_rows.append(replace(row, is_approved=is_approved))
+    return decided_rows, decision, spelling_notes(options.decision, decision_counts)
+
+
+# -- outcomes --------------------------------------------------------------------------------------
+
+
+def read_outcomes(
+    rows: RowCombinations, options: ReadOptions
+) -> tuple[RowCombinations, YesNo, list[Note]]:
+    """Fill in how approved people and random accepts turned out; return what outcomes mean."""
+    outcome_counts = count_by_outcome(row for row in rows if row.has_outcome and not row.is_denied)
+    outcome = read_yes_no("outcome", options, outcome_counts, {})
+    labelled_rows = []
+    for row in rows:
+        counts = row.has_outcome and not row.is_denied
+        bit = outcome.bit_of(row.outcome) if counts else None
+        labelled_rows.append(replace(row, outcome_bit=bit))
+    return labelled_rows, outcome, spelling_notes(options.outcome, outcome_counts)
+
+
+def check_outcomes_fit_decisions(rows: RowCombinations, options: ReadOptions) -> list[Note]:
+    """Raise unless outcomes are known for approved people alone, or options say what to do.
+
+    Returns a note if outcomes of denied people are left out.
+    """
+    for problem in (
+        _decision_reversed(rows, options),
+        _outcome_unknown(rows, options),
+        _denied_with_outcome(rows, options),
+    ):
+        if problem is not None:
+            raise UnreadTable(problem)
+    n_labelled = n_rows(row for row in rows if row.is_denied and row.has_outcome)
+    if not n_labelled:
+        return []
+    fields = {"column": options.outcome, "rows": n_labelled}
+    return [Note("denied-outcomes-left-out", fields)]
+
+
+def _decision_reversed(rows: RowCombinations, options: ReadOptions) -> Problem | None:
+    """Return a problem if outcomes are known mostly for people who were read as denied."""
+    if any(options.explained_values(argument, "decision") for argument in MEANINGS):
+        return None
+    approved = [row for row in rows if row.is_approved]
+    denied = [row for row in rows if row.is_denied]
+    n_unknown = n_rows(row for row in approved if row.outcome_bit is None)
+    n_denied_labelled = n_rows(row for row in denied if row.has_outcome)
+    lack_most_approved = 10 * n_unknown > 9 * n_rows(approved)  # more than 90%
+    have_most_denied = 2 * n_denied_labelled > n_rows(denied)  # more than half
+    if not (lack_most_approved and have_most_denied):
+        return None
+    values = count_by_decision(denied)
+    keys = sorted({key_of(value) for value in values})
+    fix = Fix("positive", tuple(keys), role="decision")
+    fields = {"column": options.decision, "values": [*values]}
+    return Problem("decision-reversed", fields, (fix,))
+
+
+def _outcome_unknown(rows: RowCombinations, options: ReadOptions) -> Problem | None:
+    """Return a problem if approved people lack an outcome and options do not say what to do."""
+    approved = [row for row in rows if row.is_approved]
+    unknown = [row for row in approved if row.outcome_bit is None]
+    if not unknown or options.unknown != "refuse":
+        return None
+    unknown_by_group = count_by_group(unknown)
+    by_group = [
+        f"{group}: {unknown_by_group.get(group, 0):,} of {n_approved:,} approved"
+        for group, n_approved in sorted(count_by_group(approved).items())
+    ]
+    fields = {"column": options.outcome, "rows": n_rows(unknown), "by_group": few_of(by_group)}
+    return Problem("outcome-unknown", fields, (Fix("unknown", ("bounds",)),))
+
+
+def _denied_with_outcome(rows: RowCombinations, options: ReadOptions) -> Problem | None:
+    """Return a problem if denied people have an outcome and options do not say what to do."""
+    labelled = [row for row in rows if row.is_denied and row.has_outcome]
+    if not labelled or options.denied_outcomes != "error":
+        return None
+    fields = {
+        "column": options.outcome,
+        "rows": n_rows(labelled),
+        "outcomes": [*count_by_outcome(labelled)],
+        "decision_column": options.decision,
+        "approved": count_by_decision(row for row in rows if row.is_approved),
+        "denied": count_by_decision(row for row in rows if not row.is_approved),
+    }
+    return Problem("denied-with-outcome", fields, (Fix("denied_outcomes", ("ignore",)),))

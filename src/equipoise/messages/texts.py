@@ -1,0 +1,278 @@
+"""The English text of every message, in one table.
+
+A text is filled in with the fields of a message:
+
+- ``{column}`` is a field: text in quotes, a number with commas, a list of values, or values with
+  their numbers of rows. ``{column:plain}`` has no quotes.
+- ``{rows:row}`` counts: "1 row", "3 rows". ``{rows:has|have}`` is the verb that goes with it.
+- ``{fix}`` is what solves the problem, as Python, the shell or the form writes it. A fallback may
+  follow, as in ``{fix:missing_values=VALUE}``.
+- ``{@unknown=like_known}`` is an argument with a value, ``{@id=COLUMN}`` one with a value that the
+  reader fills in, and ``{@id}`` an argument alone. ``{role:=COLUMN}`` takes its name from a field.
+- ``[[ ... ]]`` is left out if a field in it is empty, or if the reader's surface has no such
+  argument.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from string import Formatter
+from typing import Any, Protocol
+
+from equipoise.messages.problem import Message
+
+TEXTS: Mapping[str, str] = {
+    "plain": "{text:plain}",
+    # -- which columns and values are meant --------------------------------------------------------
+    "column-not-named": "Which column holds the {role:plain}? Name it: {role:=COLUMN}. A .toml "
+    "file of a saved reading can replace the table and these arguments.",
+    "argument-not-columns": "{argument:argument} must name a column; got {value:plain}.",
+    "argument-needs-other": "{argument:argument} belongs to {needed:argument}, which is missing.",
+    "bit-without-column": "{value:plain} may be in both columns. Say in which one it is meant, for "
+    "example {fix}.",
+    "unknown-value": "{argument:argument} names {value}, which is not a value"
+    "[[ of column {column}]].[[ Did you mean {nearest}?]] Values found: {known:all}.",
+    # -- files and databases -----------------------------------------------------------------------
+    "table-or-query-needed": "A database needs either {@table=NAME} or {@query=SQL}. Its tables: "
+    "{tables:plain}.",
+    "sheet-needed": "{file} has several sheets. Name one: {@table=NAME}. Its sheets: "
+    "{sheets:plain}.",
+    "not-utf8": "cannot read {table:plain}: it is not UTF-8. Try {@encoding=latin-1} or "
+    "{@encoding=utf-16}. Otherwise convert the file first, for example with iconv -f WINDOWS-1252 "
+    "-t UTF-8 FILE > NEW.",
+    "not-latin1": "cannot read {table:plain}: it is not latin-1. Convert the file first, for "
+    "example with iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW.",
+    "csv-not-understood": "cannot read {table:plain}: a CSV file must have one separator and one "
+    "kind of line end. A cell that begins with a quote must end with one, and quotes inside it "
+    'must be doubled: """so-called"" bank". If the file is UTF-16: {@encoding=utf-16}.',
+    "httpfs-missing": "cannot read {table:plain}: DuckDB reads addresses of files with its "
+    "extension httpfs, which is not installed. Install it once with duckdb.sql('INSTALL httpfs'), "
+    "or copy the file here.",
+    # -- rows --------------------------------------------------------------------------------------
+    "no-rows": "{table:plain} has no rows.",
+    "too-many-combinations": "Column {column} has at least {different} different values. It must "
+    "hold groups, decisions or outcomes. Is it a score or an identifier?",
+    "person-id-missing": "Column {column} names no person in {rows:row}. Fill the column in, or "
+    "leave out {@id}.",
+    "people-repeated": "Column {column}: people are there more than once ({extra_rows:row} too "
+    "many), and each row would count. If all rows of a person are equal, count them once: {fix}.",
+    "person-rows-differ": "Column {column}: rows of the same people differ in {others:plain} "
+    "({extra_rows:row} too many). Keep only the row that counts.",
+    "equal-rows": "{rows:row} {rows:equals|equal} another one in all columns. A person who is "
+    "there more than once counts more than once. The column that identifies people: "
+    "{@id=COLUMN}.",
+    # -- groups ------------------------------------------------------------------------------------
+    "too-many-groups": "Column {column} has {groups} different values, such as {examples:3}. Is it "
+    "a score or an identifier? If these are groups: {fix}.",
+    "group-missing": "Column {column} names no group in {rows:row}, written {written}. Fill them "
+    "in, or give these people a name: {fix}.",
+    "group-names-clash": "Columns {columns}: two groups would be called {group}. Rename the value "
+    "that contains {and} or {within}.",
+    "one-group": "Column {columns} has only the group {groups}. A comparison needs two.",
+    "spellings": "Column {column}: {readings:spellings}.",
+    "missing-group-named": "Column {column}: {rows:row} without a group {rows:is|are} called "
+    "{name}, a name like any other.[[ A question may count these people without comparing them: "
+    "{leave_out:leave_out}.]]",
+    # -- decisions ---------------------------------------------------------------------------------
+    "random-accepts-not-bits": "Column {column} must be 1 for people whom a test programme "
+    "accepted, and 0 for all others. It also holds {value}.",
+    "outcome-without-decision": "Column {decision_column} has no decision in {rows:row}, but "
+    "{labelled:plain} of them {labelled:has|have} an outcome in column {outcome_column} "
+    "({outcomes}). Fill in the decision: people with an outcome were approved. Or are the two "
+    "columns swapped? If these values mean that there is no outcome: {fix:missing_values=VALUE}.",
+    "decision-missing": "Column {column} has no decision in {rows:row}. Fill them in. If these "
+    "people never got a decision, for example because they withdrew, leave them out: {fix}.",
+    "decision-reversed": "Column {column} seems to be the other way round: outcomes are known "
+    "mostly where it is {values}, which was read as denied. If these people were approved: {fix}.",
+    "decision-unexplained": "Column {column} must be 0/1 or true/false; found {written}. Say which "
+    "values mean approved, which mean denied, and which mean that there is no decision, for "
+    "example because a person withdrew: {fix:positive=VALUE}.",
+    "decision-partly-explained": "Column {column} has values without a meaning: {written}. Say "
+    "which mean approved, which mean denied, and which mean that there is no decision, for example "
+    "because a person withdrew: {fix:negative=VALUE}.",
+    "undecided-left-out": "Column {column}: left out as never decided: {written}.",
+    "groups-without-decisions": "Nobody was decided about in {groups}, so the data show nothing "
+    "about these groups.",
+    # -- outcomes ----------------------------------------------------------------------------------
+    "not-yes-no": "Column {column} must have yes/no values; found {different} different ones, such "
+    "as {examples:3}. If it is a score or a probability, make a column of yes and no with the "
+    "cut-off that was used, for example {column:plain} >= 0.5, and name that column.",
+    "named-after-failure": "Column {column} is named after a bad outcome, so 1 may mean bad; found "
+    "{written}. Say which value is the good one: {fix}.",
+    "outcome-unexplained": "Column {column} must be 0/1 or true/false; found {written}. Say which "
+    "values mean a good outcome, which mean a bad one, and which mean that the outcome is not "
+    "known yet: {fix:positive=VALUE}.",
+    "outcome-partly-explained": "Column {column} has values without a meaning: {written}. Say "
+    "which mean a good outcome, which mean a bad one, and which mean that the outcome is not known "
+    "yet: {fix:negative=VALUE}.",
+    "outcome-unknown": "Column {column} has no outcome in {rows:row} of approved people "
+    "({by_group:plain}). Leaving these rows out would bias the answer. Choose one of three. Assume "
+    "nothing about them: {fix}. Assume that they are like the known ones of their group: "
+    "{@unknown=like_known}. Or keep only people whose outcome should be known by now, by a date "
+    "and never by their outcomes: {@date=COLUMN} and {@until=DATE}.",
+    "denied-with-outcome": "{rows:denied row} {rows:has|have} an outcome in column {column} "
+    "({outcomes:3}). Column {decision_column} was read as approved {approved}, denied {denied}. If "
+    "a test programme accepted these people at random, mark them: {@random_accepts=COLUMN}. "
+    "Otherwise leave their outcomes out: {fix}.",
+    "denied-outcomes-left-out": "Column {column}: the outcomes of {rows:denied row} were left out.",
+    "outcomes-unknown-bounds": "The outcomes of {people} approved are not known "
+    "({by_group:plain}). Nothing is assumed about these people.",
+    "outcomes-unknown-like-known": "The outcomes of {people} approved are not known "
+    "({by_group:plain}). These people are assumed to be like the known ones of the same group"
+    "[[ and {cohort:plain}]].",
+    "mostly-bad-outcomes": "Warning: in {groups} fewer approved people had the good outcome than "
+    "the bad one. If column {column} says what went wrong, turn it: {fix}.",
+    # -- deciders, dates, test programmes ----------------------------------------------------------
+    "decider-missing": "Column {column} names no decider in {rows:row}. Fill them in, or leave out "
+    "{@decider}.",
+    "date-missing": "Column {column} has no date in {rows:row}. A period can be read only if every "
+    "row has a date such as '2024-01-31'. Fill them in.",
+    "period-empty": "Column {column} has no day of that period. Its days are from {first:plain} to "
+    "{last:plain}.",
+    "day-or-month-first": "Column {column}: {examples:2} may have the day first or the month. "
+    "Write dates with the year first, such as '2024-01-31'.",
+    "not-dates": "Column {column} must hold dates such as '2024-01-31', all written in one way; "
+    "found {odd:3} in {rows:row}. Write all of them with the year first, or use the date type of "
+    "the file or database.",
+    "not-numbers": "Column {column} must hold numbers, or dates such as '2024-01-31'; found "
+    "{value}. Write numbers with a point and dates with the year first.",
+    "programme-not-random": "Column {mark} must mark people whom a test programme accepted at "
+    "random. In group {group} their {column} differs from that of the other denied (p = "
+    "{p_value:plain}). Mark only people drawn by lot, never near misses or overrides by judgement, "
+    "or mark nobody.",
+    "programme-untested": "Test programme {mark}: that all denied people of a group had the same "
+    "chance is untested. Test it against columns such as a score or a date: "
+    "{@random_accepts_against=COLUMN}.",
+    "programme-tested": "Test programme {mark}: that all denied people of a group had the same "
+    "chance was tested against {columns:plain}: no difference found (least p = {p_value:plain} of "
+    "{tests:plain} tests).",
+}
+"""Code of a message -> its text."""
+
+
+@dataclass(frozen=True)
+class Placeholder:
+    """A value that the reader of a text fills in, such as ``COLUMN``."""
+
+    word: str
+
+
+class Spelling(Protocol):
+    """How a surface writes the arguments of :meth:`equipoise.History.read`.
+
+    A method returns None if the surface has no such argument.
+    """
+
+    def argument(self, argument: str) -> str | None:
+        """Return the name of an argument."""
+
+    def setting(self, argument: str, value: Any) -> str | None:
+        """Return an argument with its value, which may hold placeholders and open choices."""
+
+
+def fill_in(message: Message, spelling: Spelling) -> str:
+    """Return the text of a message, as one surface writes arguments."""
+    formatter = _MessageFormatter(message, spelling)
+
+    parts = re.split(r"\[\[(.*?)\]\]", TEXTS[message.code])
+    texts = []
+    for index, part in enumerate(parts):
+        is_optional = index % 2 == 1  # re.split puts what is between brackets at odd places
+        formatter.is_complete = True
+        text = formatter.format(part)
+        if formatter.is_complete or not is_optional:
+            texts.append(text)
+    return "".join(texts)
+
+
+class _MessageFormatter(Formatter):
+    """Fills in a text as the head of this module says."""
+
+    def __init__(self, message: Message, spelling: Spelling) -> None:
+        self.message = message
+        self.spelling = spelling
+        self.is_complete = True  # False after a field that is empty or that no surface has
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[Any, str]:
+        return field_name, field_name
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        text = self._text_of(str(value), format_spec)
+        if not text:
+            self.is_complete = False
+        return text or ""
+
+    def _text_of(self, field_name: str, spec: str) -> str | None:
+        if field_name.startswith("@"):
+            return self._mention(field_name[1:])
+        if field_name == "fix":
+            return self._fixes() or self._mention(spec)
+        value = self.message.fields[field_name]
+        if value is None or value == "":
+            return None
+        if spec == "argument":
+            return self.spelling.argument(value)
+        if spec.startswith("="):
+            return self.spelling.setting(value, Placeholder(spec[1:]))
+        if spec == "leave_out":
+            return self.spelling.setting("leave_out", value)
+        if spec == "spellings":
+            readings = (
+                f"{list_with_counts(value[label])} are read as {label!r}" for label in value
+            )
+            return "; ".join(readings)
+        return format_value(value, spec)
+
+    def _mention(self, text: str) -> str | None:
+        argument, _, value = text.partition("=")
+        if not value:
+            return self.spelling.argument(argument)
+        return self.spelling.setting(argument, Placeholder(value) if value.isupper() else value)
+
+    def _fixes(self) -> str:
+        settings = (
+            self.spelling.setting(fix.argument, fix.argument_value) for fix in self.message.fixes
+        )
+        separator = getattr(self.spelling, "separator", ", ")
+        return separator.join(setting for setting in settings if setting is not None)
+
+
+def format_value(value: Any, spec: str) -> str:
+    """Return a field as its place in a text asks for it."""
+    if "|" in spec:
+        singular, plural = spec.split("|")
+        return singular if value == 1 else plural
+    if spec == "plain":
+        if isinstance(value, list | tuple):
+            return ", ".join(map(str, value))
+        return f"{value:,}" if isinstance(value, int) else str(value)
+    if spec == "all":
+        return ", ".join(value) or "none"
+    if isinstance(value, int):
+        return f"{value:,}" if not spec else count_text(value, spec)
+    if isinstance(value, Mapping) and not spec:
+        return list_with_counts(value)
+    if isinstance(value, str):
+        return repr(value)
+    return list_values(value, int(spec or 5))
+
+
+def count_text(count: int, noun: str) -> str:
+    """Return a number with its noun, such as "1 row" or "1,200 rows"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def list_values(values: Iterable[str], limit: int = 5) -> str:
+    """Return the first few values in quotes."""
+    texts = [repr(value) for value in values]
+    return ", ".join(texts[:limit]) + (", …" if len(texts) > limit else "")
+
+
+def list_with_counts(row_counts: Mapping[str, int], limit: int = 8) -> str:
+    """Return values with their numbers of rows, frequent ones first: 'Y' (1,200), 'y ' (3)."""
+    ranked = Counter(row_counts).most_common()
+    names = ", ".join(f"{value!r} ({count:,})" for value, count in ranked[:limit])
+    return names + (f" and {len(ranked) - limit:,} more" if len(ranked) > limit else "")
