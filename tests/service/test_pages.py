@@ -329,7 +329,8 @@ def test_problems_of_a_table_are_said_in_the_words_of_the_form(served: Served) -
         return page
 
     page = sent(TABLE)
-    assert "must be 0/1 or true/false; found 'Y' (190), 'N' (130); say which mean 1, which" in page
+    assert "Column 'icu' must be 0/1 or true/false; found 'Y' (190), 'N' (130). Say which" in page
+    assert "“Decision: approved is written”: Y; “Decision: denied is written”: N." in page
     running = TABLE.replace("\n", ",2024-01-01\n").replace("result,2024-01-01", "result,day")
     running = running.replace("Y,benefit,2024-01-01", "Y,,2024-01-02", 5)
     page = sent(running, **MEANING)
@@ -341,7 +342,7 @@ def test_problems_of_a_table_are_said_in_the_words_of_the_form(served: Served) -
     page = sent("cover,icu,result\n" + many)
     assert 'name="max_groups" value="60"' in page
     many = many.replace(",1,1", ",maybe,1")  # so that nothing is priced, which takes long
-    assert "must hold groups" not in sent("cover,icu,result\n" + many, max_groups="60")
+    assert "If these are groups" not in sent("cover,icu,result\n" + many, max_groups="60")
     tested = TABLE.replace("\n", ",0\n").replace("result,0", "result,cell")
     tested = tested.replace(",N,,0", ",N,no use,1", 9)
     page = sent(tested, **MEANING, random_accepts="cell")
@@ -362,7 +363,7 @@ def test_a_sheet_may_be_named(served: Served) -> None:
     form = {"form_key": form_key(browser.get("/check").text), **WORDS, **MEANING}
     files = {"table": ("beds.xlsx", file.getvalue())}
     page = browser.post("/check", data=form, files=files).text
-    assert "has several sheets; name one with “Sheet of an Excel file, if it has several”:" in page
+    assert "has several sheets. Name one: “Sheet of an Excel file, if it has several”." in page
     assert browser.post("/check", data={**form, "sheet": "beds"}, files=files).status_code == 200
 
 

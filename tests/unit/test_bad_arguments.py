@@ -44,7 +44,7 @@ def audit() -> Audit:
         (lambda: any_.plan(FRAME, ASKED, COSTS), "'history' must be past decisions"),
         (
             lambda: any_.check(FRAME, ASKED, group="g", decision="d"),
-            "'outcome' (--outcome) must name a column",
+            "Which column holds the outcome?",
         ),
         (lambda: any_.check(PAST, ASKED, group="g"), "'group' says how to read a table"),
         (lambda: any_.check(FRAME, "accuracy", gamma=0.1), "belongs to the question"),
@@ -92,7 +92,7 @@ def audit() -> Audit:
         (lambda: any_.History.read(3, group="g", decision="d", outcome="y"), "'source'"),
         (
             lambda: any_.History.read(FRAME, group=3, decision="d", outcome="y"),
-            "'group' (--group) must name a column; got 3",
+            "'group' must name a column; got 3",
         ),
         (
             lambda: any_.LiveAudit.create("sqlite://", "x", FRAME, ASKED, COSTS),

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from equipoise._output_files import refuse_overwriting, replace_file
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.options import (
     ReadOptions,
@@ -95,8 +96,8 @@ def save_reading(
     Raises
     ------
     InvalidInput
-        If the file's name does not end in ``.toml``, if an address holds a password, or if the
-        file cannot be written.
+        If the file's name does not end in ``.toml``, if an address holds a password, if the file
+        is a source of the reading itself, or if it cannot be written.
     """
     path = Path(path)
     if path.suffix != SUFFIX:
@@ -114,10 +115,9 @@ def save_reading(
     for entry, argument in ENTRIES.items():
         if argument in given:
             lines.append(f"{entry} = {_format_toml(given[argument])}")
-    try:
-        path.write_text("\n".join([*lines, ""]), "utf-8")
-    except OSError as error:
-        raise InvalidInput(f"cannot write {str(path)!r}: {error.strerror}") from None
+    refuse_overwriting(path, places, "a source of past decisions")
+    with replace_file(path) as file:
+        file.write("\n".join([*lines, ""]))
 
 
 def _read_file(path: Path) -> tuple[list[str], dict[str, Any]]:

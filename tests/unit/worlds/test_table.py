@@ -55,7 +55,7 @@ def test_groups_may_be_intersections() -> None:
 def test_words_for_yes_and_no() -> None:
     words = FRAME.assign(good=np.where(FRAME["good"] == 1, "paid", "lost"))
     assert world_of(words, positive={"outcome": "paid"}).r == world_of().r
-    with pytest.raises(BadData, match="column 'good' must be 0/1"):
+    with pytest.raises(BadData, match="Column 'good' must be 0/1"):
         world_of(words)
 
 
@@ -63,7 +63,7 @@ def test_words_for_yes_and_no() -> None:
     ("changes", "error", "message"),
     [
         ({"group": "sx"}, UnknownName, "unknown column 'sx'. Did you mean 'sex'"),
-        ({"decision": lambda f: f["age"]}, InvalidInput, "'decision' .* must name a column"),
+        ({"decision": lambda f: f["age"]}, InvalidInput, "'decision' must name a column"),
         ({"decision": "age"}, BadData, "must be 0/1"),
     ],
 )
