@@ -346,7 +346,7 @@ def test_problems_of_a_table_are_said_in_the_words_of_the_form(served: Served) -
     tested = TABLE.replace("\n", ",0\n").replace("result,0", "result,cell")
     tested = tested.replace(",N,,0", ",N,no use,1", 9)
     page = sent(tested, **MEANING, random_accepts="cell")
-    assert "is untested; “Columns that show whether they were random" in page
+    assert "or a date: “Columns that show whether they were random" in page
     turned = {**MEANING, "positive_outcome": "no use", "negative_outcome": "benefit"}
     assert "If column 'result' says what went wrong, turn it: “" in sent(TABLE, **turned)
 

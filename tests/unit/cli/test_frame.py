@@ -31,7 +31,7 @@ def test_an_error_keeps_its_lines(tmp_path: Path) -> None:
     assert done.exit_code == 2
     assert done.stderr.startswith("error: 2 problems:\n1. Column ")
     said = CliRunner().invoke(app, ["check", str(table), *columns, "--json"]).stderr
-    assert json.loads(said)["message"].startswith("2 problems:\n1. column ")
+    assert json.loads(said)["message"].startswith("2 problems:\n1. Column ")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
