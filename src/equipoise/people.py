@@ -300,29 +300,37 @@ class RowReader:
         self._values: ValueReader = settings.values
         self._command_class: Callable[..., Command] = COMMANDS[verb]
         self._constants = dict(constants or {})
+        columns = columns or {}
         # Role -> columns that hold it. Those in _coded_roles are read as the past's own columns.
         self._columns: dict[str, tuple[str, ...]] = {}
         self._coded_roles: set[str] = set()
-        columns = columns or {}
-        coding = settings.values.coding
         for role in REQUIRED_ROLES[verb]:
-            past_columns = coding.columns.get(role, ()) if coding is not None else ()
-            if role in columns or header is None or not past_columns:
-                self._columns[role] = (columns.get(role, role),)
-            elif set(past_columns) <= set(header):
-                self._columns[role] = tuple(past_columns)
-            else:
-                self._columns[role] = (role,)
-            if header is not None and self._columns[role] == tuple(past_columns):
-                self._coded_roles.add(role)
+            self._find_columns(role, columns, header)
         if verb == "ask":
-            self._add_score_columns(columns, header, uses_scores=settings.assist is not None)
+            self._find_score_columns(columns, header, uses_scores=settings.assist is not None)
         for role, names in self._columns.items():
             for name in names:
                 if header and name not in header:
                     raise MissingColumn(role, name, header)
 
-    def _add_score_columns(
+    def _find_columns(
+        self, role: str, columns: Mapping[str, str], header: Sequence[str] | None
+    ) -> None:
+        """Choose the columns of a role: the one that was named, those of the past, or the plain."""
+        coding = self._values.coding
+        past_columns = () if coding is None else tuple(coding.columns.get(role, ()))
+        has_past_columns = bool(past_columns) and header is not None
+        if role in columns:
+            self._columns[role] = (columns[role],)
+        elif has_past_columns and set(past_columns) <= set(header or ()):
+            self._columns[role] = past_columns
+        else:
+            self._columns[role] = (role,)
+        # Also a past column that somebody named is read in the words of the past.
+        if has_past_columns and self._columns[role] == past_columns:
+            self._coded_roles.add(role)
+
+    def _find_score_columns(
         self, columns: Mapping[str, str], header: Sequence[str] | None, *, uses_scores: bool
     ) -> None:
         """Read scores from columns that were named, or that have the plain names."""
@@ -402,8 +410,8 @@ def understand_group(command: Command, values: ValueReader) -> Command:
 
 # -- carrying out ----------------------------------------------------------------------------------
 
-Result = Reply | Exception
-Attempt = Callable[[Sequence[Command | EquipoiseError]], Sequence[Result]]
+CommandResult = Reply | Exception
+Attempt = Callable[[Sequence[Command | EquipoiseError]], Sequence[CommandResult]]
 """What carries out commands, such as ``LiveAudit.attempt``: a reply, or why not, for each."""
 
 
@@ -418,7 +426,7 @@ class RowResult:
     line: int
     person: str
     command: Command | InvalidInput | None
-    result: Result | None
+    result: CommandResult | None
 
 
 def carry_out(
@@ -431,6 +439,7 @@ def carry_out(
     """
     remaining = iter(rows)
     while batch := list(islice(remaining, BATCH_LIMIT)):
+        # Rows without an outcome bring no command, so results are counted off beside the rows.
         commands = [reader.read_command(row) for row in batch]
         results = iter(attempt([command for command in commands if command is not None]))
         for row, command in zip(batch, commands, strict=True):

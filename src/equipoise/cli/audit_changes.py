@@ -84,7 +84,7 @@ def conclude(
         _confirm_conclusion(live)
     finding = live.conclude(why)
     verdicts = [] if finding is None else [finding.verdict]
-    show(Answer(live.status(), end=failure_after(failing, verdicts)), json)
+    show(Answer(live.status(), failure=failure_after(failing, verdicts)), json)
 
 
 def _confirm_conclusion(live: LiveAudit) -> None:
@@ -141,7 +141,7 @@ def random_accepts(
     ledger: shared.Ledger = shared.DEFAULT_LEDGER,
     actor: shared.Actor = None,
     why: shared.Reason,
-    of: AcceptedCounts,
+    accepted_counts: AcceptedCounts,
     corrected: CorrectedCounts = None,
     json: shared.Json = False,
 ) -> None:
@@ -149,7 +149,7 @@ def random_accepts(
     live = shared.open_audit(ledger, name, actor)
     accepted = {
         group: parse_whole_numbers("--of", text, RANDOM_ACCEPTS_FORM)
-        for group, text in parse_pairs("--of", of).items()
+        for group, text in parse_pairs("--of", accepted_counts).items()
     }
     values = {
         "random_accepts": accepted,

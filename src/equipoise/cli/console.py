@@ -49,15 +49,22 @@ Part = str | Heading | Table
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command has found: ``data`` for programs (``--json``), ``words`` for people.
+    """What a command has found.
 
-    Words are text as it is, or lines and tables that are fitted to the screen; ``str(data)`` if
-    left out. ``end`` is raised once the answer is shown, where the command fails in the end.
+    Attributes
+    ----------
+    data
+        For programs: what ``--json`` prints.
+    text
+        For people: text that is printed unchanged, or lines and tables that are fitted to the
+        screen; ``str(data)`` if left out.
+    failure
+        What is raised once the answer is shown; None if the command succeeds.
     """
 
     data: object
-    words: str | Sequence[Part] = ""
-    end: Exception | None = None
+    text: str | Sequence[Part] = ""
+    failure: Exception | None = None
 
 
 def show(answer: Answer, json: bool) -> None:
@@ -68,14 +75,14 @@ def show(answer: Answer, json: bool) -> None:
     if json:
         data = to_plain_data(answer.data)
         typer.echo(json_module.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
-    elif isinstance(answer.words, str):
-        typer.echo(answer.words or str(answer.data))
+    elif isinstance(answer.text, str):
+        typer.echo(answer.text or str(answer.data))
     else:
         from rich.console import Console
 
-        print_parts(Console(highlight=False), answer.words)
-    if answer.end is not None:
-        raise answer.end
+        print_parts(Console(highlight=False), answer.text)
+    if answer.failure is not None:
+        raise answer.failure
 
 
 def failure_after(failing: Collection[Verdict], verdicts: Iterable[Verdict]) -> typer.Exit | None:
@@ -116,6 +123,7 @@ def _print_table(console: Console, table: Table) -> None:
         has_verdicts = any(isinstance(cell, Verdict) for cell in cells)
         has_numbers = any(format_value(cell)[:1] in FIRST_OF_NUMBERS for cell in cells)
         is_first = name == first_column
+        # A column that holds verdicts, or must not wrap, keeps its lines whole; the first may fold.
         grid.add_column(
             name.replace("_", " "),
             justify="right" if has_numbers and not is_first else "left",

@@ -96,8 +96,8 @@ def describe_batch(batch: BatchResult) -> str:
     lines = [summary]
     for key, n_people in sorted(batch.answers.items()):
         lines.append(f"  {n_people:,} x {REPLY_TEXT[key]}")
-    shown = batch.refused[:MAX_ROWS_SHOWN]
-    lines += [f"  line {refused['line']:,}: {refused['problem']}" for refused in shown]
+    first_refused = batch.refused[:MAX_ROWS_SHOWN]
+    lines += [f"  line {refused['line']:,}: {refused['problem']}" for refused in first_refused]
     n_hidden = len(batch.refused) - MAX_ROWS_SHOWN
     if n_hidden > 0:
         lines.append(f"  and {n_hidden:,} more (--json or --results show all)")

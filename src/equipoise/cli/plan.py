@@ -158,11 +158,12 @@ def plan_parts(plan: Plan) -> list[Part]:
         parts.append(cases_table(plan))
     undecidable = [case for case in plan.cases if not case.is_decidable]
     parts += [f"{case.scenario.short}: {case.missing}" for case in undecidable]
-    for other in plan.others:
+    for alternative in plan.others:
         ability = "can run"
-        if other.missing:
-            ability = f"cannot run: {other.missing[0].partition(':')[0]}"
-        parts.append(f"{other.audit}: about {format_value(other.price.cost)} on average; {ability}")
+        if alternative.missing:
+            ability = f"cannot run: {alternative.missing[0].partition(':')[0]}"
+        cost = format_value(alternative.price.cost)
+        parts.append(f"{alternative.audit}: about {cost} on average; {ability}")
     parts += [f"note: {note}" for note in plan.notes]
     return parts
 

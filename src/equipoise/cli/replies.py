@@ -23,15 +23,17 @@ def describe_reply(reply: Reply, command: object = None) -> Answer:
 
     if reply.repeated and reply.state in UNCHANGED_TEXT:
         return Answer(reply, UNCHANGED_TEXT[reply.state])
-    again = ", as before" if reply.repeated else ""
+    as_before = ", as before" if reply.repeated else ""
     if reply.state == "PROPOSED":
-        return Answer(reply, f"proposed as {reply.number}{again}; somebody else must approve it")
+        return Answer(
+            reply, f"proposed as {reply.number}{as_before}; somebody else must approve it"
+        )
     key = reply_key(reply, command)
     text = REPLY_TEXT.get(key, key.lower())
     if reply.person:
-        return Answer(reply, f"{reply.person}: {text}{again}")
+        return Answer(reply, f"{reply.person}: {text}{as_before}")
     reason = f": {reply.why}" if reply.state in STATES_WITH_REASON else ""
-    return Answer(reply, f"{text}{again}{reason}")
+    return Answer(reply, f"{text}{as_before}{reason}")
 
 
 def with_verdict(live: LiveAudit, answer: Answer, finding_before: Finding | None = None) -> Answer:
@@ -49,4 +51,4 @@ def with_verdict(live: LiveAudit, answer: Answer, finding_before: Finding | None
     if not clauses:
         return answer
     clauses.append(f"see equipoise audit status {shlex.quote(live.row.name)}")
-    return replace(answer, words=f"{answer.words}\n{'; '.join(clauses)}")
+    return replace(answer, text=f"{answer.text}\n{'; '.join(clauses)}")

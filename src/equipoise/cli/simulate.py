@@ -152,13 +152,13 @@ def simulate(
     if history_size is None and world[0] not in WORLDS:
         history_size = round(simulated_world.cells.total)  # as many people as the file has
     delays = None if delay is None else _parse_delay(delay)
-    wanted_options = {"tau": tau, "reuse_labels": reuse_labels, "budget": budget}
+    audit_options = {"tau": tau, "reuse_labels": reuse_labels, "budget": budget}
 
     from equipoise.bounds import lower_bound
     from equipoise.simulation import simulate as run_simulation
 
     summaries = []
-    for name, options in _options_by_audit(audits or ["rs", "baseline"], wanted_options).items():
+    for name, options in _options_by_audit(audits or ["rs", "baseline"], audit_options).items():
         with show_progress(f"simulating {name}") as progress:
             runs = run_simulation(
                 name,
@@ -231,21 +231,21 @@ def find_world(sources: list[str], columns: dict[str, Any], denied_rate: list[st
 
 
 def _options_by_audit(
-    audits: Sequence[str], wanted: Mapping[str, Any]
+    audits: Sequence[str], options: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """Return for each audit those of the wanted options that it has.
+    """Return for each audit those of the options that it has and that are not None.
 
-    An option that is not None must belong to at least one of the audits.
+    Each of these options must belong to at least one of the audits.
     """
     from equipoise.audits.catalogue import audit_class, check_options, options_of
 
-    wanted = {option: value for option, value in wanted.items() if value is not None}
+    given_options = {option: value for option, value in options.items() if value is not None}
     options_by_audit: dict[str, dict[str, Any]] = {}
-    unused = dict(wanted)
+    unused = dict(given_options)
     for audit in audits:
         known_options = options_of(audit_class(audit))
         options_by_audit[audit] = {}
-        for option, value in wanted.items():
+        for option, value in given_options.items():
             if option in known_options:
                 options_by_audit[audit][option] = value
                 unused.pop(option, None)
