@@ -232,6 +232,7 @@ def person_of(command: object) -> str:
 
 
 CHECKS: Mapping[str, Callable[[str, object], object]] = {
+    # Field -> check; the names are those of JSON.
     "key": inputs.name,
     "person": inputs.name,
     "group": inputs.name,

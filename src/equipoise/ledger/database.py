@@ -127,6 +127,8 @@ def _connect_sqlite(path: Path | None, timeout: float) -> Connection:
         isolation_level=None,
         check_same_thread=False,
     )
+    # WAL lets readers go on while one writes; FULL makes each commit survive a power failure;
+    # secure_delete overwrites what is erased.
     for pragma in (
         "journal_mode=WAL",
         "synchronous=FULL",
@@ -272,6 +274,7 @@ class Database:
     def transaction(self) -> Iterator[Connection]:
         """Hold a writing transaction; commit at the end, undo everything on an error."""
         with self.using() as connection:
+            # IMMEDIATE: wait for the turn to write before anything is read.
             connection.run("BEGIN IMMEDIATE" if self.kind == "sqlite" else "BEGIN")
             try:
                 yield connection

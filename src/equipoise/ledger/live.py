@@ -181,7 +181,7 @@ class LiveAudit(AuditCommands):
             seed=seed.lower(),
         )
         live = cls(store, store.add_audit(row, body), who)
-        live.results([])  # past data alone may give the verdict
+        live.results([])  # historical data alone may give the verdict
         return live
 
     @classmethod
@@ -383,6 +383,7 @@ class Driver:
         job = _Job(commands, actor)
         self._queue.put(job)
         with self._store.turn:
+            # Another thread may have stored this job together with its own.
             if not job.answer.done():
                 self._serve([self._queue.get() for _ in range(self._queue.qsize())])
         return job.answer.result()

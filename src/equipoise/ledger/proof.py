@@ -48,6 +48,7 @@ def verify_ledger(store: Store, audit_id: int, checkpoints: Sequence[tuple[int, 
     LedgerError
         At the first difference.
     """
+    # One snapshot for everything: writers go on, and events and tables are of one moment.
     with store.snapshot() as connection:
         _check_database(connection)
         row = read_audit(connection, audit_id)
@@ -148,6 +149,7 @@ def _lines(connection: Connection, audit_id: int) -> Iterator[bytes]:
     query = "SELECT seq, body FROM events WHERE audit_id = ? ORDER BY seq"
     for number, (seq, body) in enumerate(connection.stream(query, (audit_id,)), start=1):
         _require_same("an event's number", seq, number)
+        # A forged body may be no ASCII; the verifier is to see it and refuse it.
         yield f"{body}\n".encode("utf-8", "surrogateescape")
 
 

@@ -92,6 +92,7 @@ class AuditState:
         kind = event["type"]
         data = event["data"]
         request = self.rules.requests
+        # Before the event is applied: the verdict must follow from the events before it.
         if kind == "verdict" and self._decides_again:
             self._check_verdict(event["seq"], data["finding"])
         person = self.rules.apply(event, event_hash)
@@ -101,6 +102,7 @@ class AuditState:
         elif kind == "asked" and person is not None:
             self._enter_arrival(person, data, ticket, request)
         elif kind in ("budget", "upgraded"):
+            # Both change what the audit would have asked, so the object is built anew.
             self.forget()
         elif kind == "random_accepts":
             self._enter_random_accepts(data["random_accepts"], data["corrected"])
@@ -143,6 +145,7 @@ class AuditState:
         outcome = data.get("outcome")
         if outcome is not None and person.place is not None:
             if kind == "corrected":
+                # The outcome that was counted before is taken out.
                 self.drift.reveal(person.group_name, person.place, 1 - outcome, -1)
             self.drift.reveal(person.group_name, person.place, outcome)
         is_given_up = kind in ("withdrawn", "written_off")
@@ -161,6 +164,7 @@ class AuditState:
         self.steps.append(step)
         if self._audit is None or knows_step:
             return
+        # Some audits cannot change an answer in place: later requests depend on it.
         if step.kind == "corrected" and not self._audit.correctable:
             self.forget()
         else:

@@ -292,6 +292,7 @@ def _plain_share(tally: GroupTally) -> Interval:
     asked = told + tally.unknown
     if not asked:
         return Interval(0.0, 1.0)
+    # Adding half an outcome keeps the estimate away from 0 and 1 while few are known.
     return Interval(
         good / asked,
         (good + tally.unknown) / asked,

@@ -83,6 +83,7 @@ class Store(Database):
             raise LedgerError(f"no ledger in {self.shown}; make one with: equipoise audit new")
         with self.transaction() as connection:
             if self.kind == "postgresql":
+                # Two programs may find the database empty at the same moment.
                 connection.run(f"SELECT pg_advisory_xact_lock({ADVISORY_KEY})")
             for statement in () if _version(connection) else statements(self.kind):
                 connection.run(statement)
@@ -106,6 +107,7 @@ class Store(Database):
         """Store a new audit with its first event."""
         with self.transaction() as connection:
             if connection.kind == "postgresql":
+                # Two programs must not create audits of one name at the same moment.
                 connection.run("LOCK TABLE audits IN SHARE ROW EXCLUSIVE MODE")
             # An audit is found by its name or by its id, so neither may be taken.
             same_name = "SELECT 1 FROM audits WHERE name = ? OR uid = ?"
@@ -136,6 +138,7 @@ class Store(Database):
             "SELECT body FROM events WHERE audit_id = ? AND seq > ? AND seq <= ? "
             f"ORDER BY seq LIMIT {EVENTS_PER_QUERY}"
         )
+        # A page at a time: other threads may use the connection in between.
         while after < upto:
             with self.using() as connection:
                 rows = connection.run(query, (audit_id, after, upto)).fetchall()
@@ -295,6 +298,7 @@ class WriteTransaction:
             f"UPDATE audits SET {assignments} WHERE id = ? AND seq = ?",
             (*HEAD_VALUES(head), audit_id, self.head.seq),
         )
+        # Belt and braces: the row is locked, so only a broken lock can lead here.
         if updated.rowcount != 1:
             raise LedgerError("the ledger moved while its lock was held; nothing was stored")
 
@@ -377,6 +381,7 @@ _TABLES = (
     PRIMARY KEY (audit_id, key))""",
     f"INSERT INTO ledger_schema (version) VALUES ({VERSION})",
 )
+# Even a program with a bug, or an administrator, cannot change an event by accident.
 _SQLITE_TRIGGERS = tuple(
     f"CREATE TRIGGER events_no_{verb.lower()} BEFORE {verb} ON events "
     "BEGIN SELECT RAISE(ABORT, 'events are append-only'); END"

@@ -291,7 +291,7 @@ def verify(
         if seed is not None:
             _check_seed(seed, rules.settings["seed_hash"])
         if people is not None:
-            rules.check_keys(people, seed)
+            check_keys(rules, people, seed)
     except (LookupError, TypeError, ValueError) as error:
         raise Broken(f"the seed or the table of keys cannot be read: {error}") from error
     return rules.proof()
@@ -352,6 +352,7 @@ def digest(body: str) -> str:
 
 def draw(seed: bytes, pseudonym: str) -> int:
     """Draw a person's lottery number, 0 to 2**53 - 1: HMAC-SHA-256 of seed and pseudonym."""
+    # Nobody can predict it without the seed, and everybody can check it with the seed.
     mac = hmac.digest(seed, pseudonym.encode("utf-8"), "sha256")
     return int.from_bytes(mac[:8], "big") >> 11
 
@@ -391,6 +392,7 @@ def _parse_line(line: bytes) -> tuple[dict[str, Any], str]:
         raise ValueError("the line does not end: the file was cut")
     body = line[:-1].decode("ascii")
     event = json.loads(body)
+    # The hash covers bytes, so there must be one way only to write an event.
     if not isinstance(event, dict) or canonical(event) != body:
         raise ValueError("not canonical JSON: the line was changed after it was written")
     return event, digest(body)
@@ -405,6 +407,7 @@ def _parse_bit(value: object) -> int:
 
 def _require_equal(label: str, recorded: object, expected: object) -> None:
     """Refuse a value, or a type, that differs from what the events before it lead to."""
+    # Types as well: True equals 1 and 1.0 equals 1, and their JSON differs.
     if recorded != expected or type(recorded) is not type(expected):
         raise ValueError(f"{label} is {recorded!r}; by the events before it must be {expected!r}")
 
@@ -459,6 +462,7 @@ class PeopleRegister:
             raise ValueError(f"person {number} was erased before")
         if states and person.state not in states:
             raise ValueError(f"person {number} is {person.state}; must be {' or '.join(states)}")
+        # A reader that keeps no people relies on these facts, so they are checked here for it.
         facts = person_facts(person)
         for fact in (*PERSON_FACTS, "before"):
             _require_equal(fact, data.get(fact), facts.get(fact))
@@ -574,8 +578,10 @@ class Approvals:
         proposal = self.proposals.get(data.get("proposal", 0))
         if proposal is None or proposal["command"] != kind:
             raise ValueError(f"{kind!r} needs the approval of a proposal, and has none")
+        # Two different people: this is what an approval is for.
         if actor == proposal["actor"]:
             raise ValueError(f"{actor!r} approved their own proposal")
+        # What is carried out is what was proposed, word for word.
         for name, value in proposal["arguments"].items():
             _require_equal(name, data[name], value)
 
@@ -664,6 +670,7 @@ class LedgerRules:
         self.head.time = event["time"]
         acts_of_actor = self.acts.setdefault(event["actor"], {})
         acts_of_actor[event["type"]] = acts_of_actor.get(event["type"], 0) + 1
+        # After every single event, so that no later one can hide money spent beyond the cap.
         self.money.check_cap()
         return person
 
@@ -720,6 +727,12 @@ class LedgerRules:
         """The verdict that was recorded last."""
         return None if self.recorded is None else str(self.recorded["verdict"])
 
+    @property
+    def _assist(self) -> Data | None:
+        """How scores are used, as declared in the first event; None if they are not."""
+        assist: Data | None = self.settings["options"].get("assist")
+        return assist
+
     def is_full(self, groups: Iterable[str]) -> bool:
         """Whether the limits of what is in flight forbid another request in one of the groups."""
         if self.max_in_flight is not None and self.people.in_flight() >= self.max_in_flight:
@@ -750,50 +763,6 @@ class LedgerRules:
             edition=self.edition,
         )
 
-    def check_keys(self, keys: Iterable[Mapping[str, Any]], seed: str | None) -> None:
-        """Check the key table: each key opens its person, nobody twice, the lottery as drawn.
-
-        Parameters
-        ----------
-        keys
-            ``{"person", "pseudonym", "salt"}`` of everybody who was not erased.
-        seed
-            The seed in hexadecimal digits; without it draws are not checked.
-
-        Raises
-        ------
-        Broken
-            If a key is missing, or is not what the chain holds.
-        """
-        records = self.people.records or {}
-        pseudonyms: set[str] = set()
-        opened: set[int] = set()
-        secret = None if seed is None else bytes.fromhex(seed)
-        for key in keys:
-            number = key["person"]
-            pseudonym = key["pseudonym"]
-            person = records.get(number)
-            if person is None or person.erased or number in opened:
-                raise Broken(f"a key of person {number}, who has none or another")
-            if hash_pseudonym(key["salt"], self.uid, pseudonym) != person.who:
-                raise Broken(f"the key of person {number} does not open what the chain holds")
-            if pseudonym in pseudonyms:
-                raise Broken(f"person {number} was asked about before under the same pseudonym")
-            pseudonyms.add(pseudonym)
-            opened.add(number)
-            if secret is not None:
-                self._check_draws(secret, person, pseudonym)
-        if len(opened) + self.people.erased != len(records):
-            raise Broken("keys of people are missing who were not erased")
-
-    def _check_draws(self, secret: bytes, person: PersonRecord, pseudonym: str) -> None:
-        """Repeat a person's draws, of the lottery and of an audit that uses scores."""
-        won = draw(secret, pseudonym) < self.settings["lottery"] * DRAW_RANGE
-        if person.drawn not in (None, won):
-            raise Broken(f"the lottery said otherwise about person {person.number}")
-        if person.draw not in (None, draw_of_score(secret, person.number, pseudonym)):
-            raise Broken(f"another number was drawn for person {person.number}")
-
     # -- events about people ----------------------------------------------------------------------
 
     def _asked(self, data: Data, event: Event) -> PersonRecord:
@@ -802,6 +771,7 @@ class LedgerRules:
         self._check_reason(data)
         tally = self.people.groups[person.group_name]
         if person.state == _S.SCORE_ONLY:
+            # Looking at a score is paid at once, since nothing else will be asked.
             person.paid = person.hold
             self.money.record_spending(tally, spent=person.hold)
         elif person.state == _S.RESERVED:
@@ -809,6 +779,7 @@ class LedgerRules:
                 raise ValueError(
                     f"too many requests in flight for another one in {person.group_name!r}"
                 )
+            # The worst case is held now, so that no outcome can exceed the cap.
             self.money.record_spending(tally, reserved=person.hold)
             tally.in_flight += 1 - person.decision
         self.people.add(person)
@@ -820,6 +791,7 @@ class LedgerRules:
         group = data["group"]
         decision = _parse_bit(data["decision"])
         want = data["want"]
+        # Numbers without gaps: nobody can be left out of the chain later.
         _require_equal("person", data["person"], number)
         if group not in self.people.groups:
             raise ValueError(f"unknown group {group!r}")
@@ -830,7 +802,7 @@ class LedgerRules:
         elif "place" in data:
             raise ValueError("only the approved have a place")
         observation = data.get("observation")
-        self._check_score(want, observation)
+        _check_score(want, observation, self._assist)
         hold = self.money.largest_cost(group, want, observation) if decision == 0 else 0
         _require_equal("hold", data["hold"], hold)
         drawn = data.get("drawn")
@@ -865,7 +837,7 @@ class LedgerRules:
         if (drawn is False) != (why == "lottery"):
             raise ValueError(f"drawn is {drawn} and the reason {why!r}")
         if "closed" in data:
-            self._check_closing(why)
+            _check_closing(why, self._assist)
         if (why == "paused" and self.paused is None) or (
             why == "concluded" and self.concluded is None
         ):
@@ -878,43 +850,6 @@ class LedgerRules:
         if request < self.requests:
             raise ValueError(f"request {request} after request {self.requests - 1}")
         self.requests = request + 1
-
-    def _check_closing(self, why: str) -> None:
-        """Refuse that a group is closed for good where no largest price was declared."""
-        assist = self.settings["options"].get("assist") or {}
-        if why != "budget" or assist.get("max_price") is None:
-            raise ValueError("a group is closed for good where nothing of that kind was declared")
-
-    def _check_score(self, want: str, observation: Data | None) -> None:
-        """Check that a person was asked by the number drawn, at a price that was declared.
-
-        ``m`` is the model's prediction, ``pi`` the probability of being asked. The observation is
-        ``m - m / pi`` if the outcome is 0 and ``m + (1 - m) / pi`` if it is 1, which must lie in
-        the declared range.
-        """
-        assist = self.settings["options"].get("assist")
-        is_scored = assist is not None and want in ("SCORE_ONLY", "LABEL")
-        if (observation is not None) != is_scored:
-            raise ValueError(
-                "only an audit that uses scores records an observation, and it records one of "
-                "everybody whose score it used"
-            )
-        if observation is None:
-            return
-        if set(observation) != set(SCORE_RECORD_FIELDS):
-            raise ValueError(f"an observation holds {', '.join(SCORE_RECORD_FIELDS)}")
-        low, high = observation["range"]
-        price = observation["price"]
-        m = observation["m"]
-        pi = observation["pi"]
-        if type(price) is not int or not 0 <= price <= (assist["max_price"] or price):
-            raise ValueError(f"price {price!r} is beyond what was declared")
-        if not 0 <= m <= 1 or not 0 < pi <= 1 or type(observation["draw"]) is not int:
-            raise ValueError("m must lie in [0, 1], pi in (0, 1], and draw must be an integer")
-        if not low - ROUNDING <= m - m / pi <= m + (1 - m) / pi <= high + ROUNDING:
-            raise ValueError("the observation leaves the range that was declared")
-        is_drawn = observation["draw"] < pi * DRAW_RANGE
-        _require_equal("want", want, "LABEL" if is_drawn else "SCORE_ONLY")
 
     def _executed(self, data: Data, _: Event) -> PersonRecord:
         """Apply that an override was carried out."""
@@ -950,6 +885,7 @@ class LedgerRules:
         was_written_off = person.state == _S.WRITTEN_OFF
         if not is_correction and (was_written_off or self.recorded is not None):
             self.people.late += 1
+        # Both change an answer that the verdict may rest on, so the verdict is recorded anew.
         if was_written_off or is_correction:
             self.unsettled = True
         state = _S.CORRECTED if is_correction else _S.REVEALED
@@ -966,8 +902,10 @@ class LedgerRules:
         if state == _S.OVERDUE:
             self.people.move(person, state)
         elif state == _S.WITHDRAWN:
+            # A refusal before the override costs nothing.
             self._settle(person, state, 0, {"cost": 0, "overrun": 0})
         else:
+            # An outcome that is given up counts at its worst cost.
             self._settle(person, state, person.hold, data)
         return person
 
@@ -992,6 +930,7 @@ class LedgerRules:
         told_outcome = _parse_bit(data["told"])
         if person.outcome is None or person.conflicted or told_outcome == person.outcome:
             raise ValueError("a conflict is reported where there is none, or again")
+        # One event per person: a client that repeats a wrong outcome must not fill the chain.
         person.conflicted = 1
         self.people.contradicted.add(person.number)
         return person
@@ -999,6 +938,7 @@ class LedgerRules:
     def _erased(self, data: Data, _: Event) -> PersonRecord:
         """Apply that a person's pseudonym and key left the tables."""
         person = self.people.find(data)
+        # Without the pseudonym nobody could bring the outcome, and the money would stay held.
         if person.open:
             raise ValueError("somebody was erased whose request was open")
         person.erased = 1
@@ -1033,6 +973,7 @@ class LedgerRules:
 
     def _change_budget(self, data: Data, _: Event) -> None:
         _require_equal("before", data["before"], self.head.cap)
+        # With another cap an audit may go on, or have to end.
         self.head.cap = data["budget"]
         self.unsettled = True
 
@@ -1048,21 +989,10 @@ class LedgerRules:
         _require_equal("groups", sorted(counts_by_group), sorted(groups))
         _require_equal("groups beside them", sorted(set(corrected_by_group) - set(groups)), [])
         for group, counts in counts_by_group.items():
-            self._check_random_accepts(group, counts, corrected_by_group.get(group, 0))
+            corrected = corrected_by_group.get(group, 0)
+            _check_random_accepts(group, self.random_accepts[group], counts, corrected)
         self.random_accepts = dict(counts_by_group)
         self.unsettled = True
-
-    def _check_random_accepts(self, group: str, counts: list[int], corrected: int) -> None:
-        """Refuse counts in which more people are missing than outcomes were corrected."""
-        before = self.random_accepts[group]
-        numbers = (*counts, corrected)
-        if len(numbers) != 4 or any(type(n) is not int or not 0 <= n < 2**53 for n in numbers):
-            raise ValueError(f"random accepts {counts!r} of {group!r}, {corrected!r} corrected")
-        good_before, bad_before, _ = before
-        good, bad, _ = counts
-        missing = max(good_before - good, bad_before - bad)
-        if sum(counts) < sum(before) or missing > corrected:
-            raise ValueError(f"of {before} random accepts of {group!r} some miss in {counts}")
 
     def _upgraded(self, data: Data, _: Event) -> None:
         """Apply that the audit goes on under another edition of the statistics."""
@@ -1085,11 +1015,115 @@ class LedgerRules:
         self.recorded = data["finding"]
         if self.verdict not in (None, "FAIR", "UNFAIR", "INCONCLUSIVE"):
             raise ValueError(f"unknown verdict {self.verdict!r}")
+        # INCONCLUSIVE is no verdict that could be taken back.
         if verdict_before in ("FAIR", "UNFAIR") and self.verdict != verdict_before:
             self.taken_back.append(verdict_before)
         self.verdict_seq = event["seq"]
         self.unsettled = False
 
+
+# -- checks that need no state --------------------------------------------------------------------
+
+
+def _check_score(want: str, observation: Data | None, assist: Data | None) -> None:
+    """Check that a person was asked by the number drawn, at a price that was declared.
+
+    ``m`` is the model's prediction, ``pi`` the probability of being asked. The observation is
+    ``m - m / pi`` if the outcome is 0 and ``m + (1 - m) / pi`` if it is 1, which must lie in
+    the declared range. ``assist`` has what was declared; None if the audit uses no scores.
+    """
+    is_scored = assist is not None and want in ("SCORE_ONLY", "LABEL")
+    if (observation is not None) != is_scored:
+        raise ValueError(
+            "only an audit that uses scores records an observation, and it records one of "
+            "everybody whose score it used"
+        )
+    if observation is None or assist is None:
+        return
+    if set(observation) != set(SCORE_RECORD_FIELDS):
+        raise ValueError(f"an observation holds {', '.join(SCORE_RECORD_FIELDS)}")
+    low, high = observation["range"]
+    price = observation["price"]
+    m = observation["m"]
+    pi = observation["pi"]
+    if type(price) is not int or not 0 <= price <= (assist["max_price"] or price):
+        raise ValueError(f"price {price!r} is beyond what was declared")
+    if not 0 <= m <= 1 or not 0 < pi <= 1 or type(observation["draw"]) is not int:
+        raise ValueError("m must lie in [0, 1], pi in (0, 1], and draw must be an integer")
+    if not low - ROUNDING <= m - m / pi <= m + (1 - m) / pi <= high + ROUNDING:
+        raise ValueError("the observation leaves the range that was declared")
+    is_drawn = observation["draw"] < pi * DRAW_RANGE
+    _require_equal("want", want, "LABEL" if is_drawn else "SCORE_ONLY")
+
+
+def _check_closing(why: str, assist: Data | None) -> None:
+    """Refuse that a group is closed for good where no largest price was declared."""
+    has_max_price = assist is not None and assist.get("max_price") is not None
+    if why != "budget" or not has_max_price:
+        raise ValueError("a group is closed for good where nothing of that kind was declared")
+
+
+def _check_random_accepts(group: str, before: list[int], counts: list[int], corrected: int) -> None:
+    """Refuse counts in which more people are missing than outcomes were corrected."""
+    numbers = (*counts, corrected)
+    if len(numbers) != 4 or any(type(n) is not int or not 0 <= n < 2**53 for n in numbers):
+        raise ValueError(f"random accepts {counts!r} of {group!r}, {corrected!r} corrected")
+    good_before, bad_before, _ = before
+    good, bad, _ = counts
+    missing = max(good_before - good, bad_before - bad)
+    if sum(counts) < sum(before) or missing > corrected:
+        raise ValueError(f"of {before} random accepts of {group!r} some miss in {counts}")
+
+
+def check_keys(rules: LedgerRules, keys: Iterable[Mapping[str, Any]], seed: str | None) -> None:
+    """Check the key table: each key opens its person, nobody twice, the lottery as drawn.
+
+    Parameters
+    ----------
+    rules
+        All events of the export, applied.
+    keys
+        ``{"person", "pseudonym", "salt"}`` of everybody who was not erased.
+    seed
+        The seed in hexadecimal digits; without it draws are not checked.
+
+    Raises
+    ------
+    Broken
+        If a key is missing, or is not what the chain holds.
+    """
+    records = rules.people.records or {}
+    pseudonyms: set[str] = set()
+    opened: set[int] = set()
+    secret = None if seed is None else bytes.fromhex(seed)
+    for key in keys:
+        number = key["person"]
+        pseudonym = key["pseudonym"]
+        person = records.get(number)
+        if person is None or person.erased or number in opened:
+            raise Broken(f"a key of person {number}, who has none or another")
+        if hash_pseudonym(key["salt"], rules.uid, pseudonym) != person.who:
+            raise Broken(f"the key of person {number} does not open what the chain holds")
+        if pseudonym in pseudonyms:
+            raise Broken(f"person {number} was asked about before under the same pseudonym")
+        pseudonyms.add(pseudonym)
+        opened.add(number)
+        if secret is not None:
+            _check_draws(secret, rules.settings["lottery"], person, pseudonym)
+    if len(opened) + rules.people.erased != len(records):
+        raise Broken("keys of people are missing who were not erased")
+
+
+def _check_draws(secret: bytes, lottery: float, person: PersonRecord, pseudonym: str) -> None:
+    """Repeat a person's draws, of the lottery and of an audit that uses scores."""
+    won = draw(secret, pseudonym) < lottery * DRAW_RANGE
+    if person.drawn not in (None, won):
+        raise Broken(f"the lottery said otherwise about person {person.number}")
+    if person.draw not in (None, draw_of_score(secret, person.number, pseudonym)):
+        raise Broken(f"another number was drawn for person {person.number}")
+
+
+# -- the table of rules ---------------------------------------------------------------------------
 
 Rule = Callable[[LedgerRules, Data, Event], PersonRecord | None]
 _FACTS = "person group decision want was request hold place? before? known?"

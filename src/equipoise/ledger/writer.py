@@ -123,6 +123,7 @@ class TransactionWriter:
             return
         finding = self.state.finding()
         verdict = None if finding is None else finding.verdict.value
+        # A corrected answer may leave the verdict and change its ranges, so it is recorded again.
         must_repeat = self.rules.unsettled and verdict is not None
         if self.rules.verdict == verdict and not must_repeat:
             return
@@ -134,6 +135,7 @@ class TransactionWriter:
         self._append("verdict", {"finding": data, "supersedes": self.rules.verdict_seq})
 
     def _carry_out(self, command: Command) -> Reply:
+        # An upgrade ends the difference of editions, and somebody must be able to approve it.
         if not isinstance(command, commands.Upgrade | commands.Approve | commands.Reject):
             self.state.require_edition()
         handler, _ = HANDLERS[type(command)]
@@ -257,6 +259,7 @@ class TransactionWriter:
         if group is None:
             raise UnknownName("group", command.group, settings.groups)
         require_usable_score(settings.assist, command.score, command.price)
+        # A salt per person: the hash in the chain says nothing once the salt is erased.
         salt = os.urandom(16).hex()
         number = self.rules.people.arrived + 1
         data: dict[str, Any] = {
@@ -271,6 +274,7 @@ class TransactionWriter:
         data |= decision.event_data()
         person = self._append("asked", data, ticket=decision.ticket)
         assert person is not None
+        # Pseudonym and salt are in the table of people only, never in an event.
         person.person = command.person
         person.salt = salt
         self._by_name[command.person] = person
@@ -292,6 +296,7 @@ class TransactionWriter:
         if person.outcome == outcome:
             return _reply(person, repeated=True)
         assert person.outcome is not None
+        # The conflict is stored although the command is refused: it must not be lost.
         if not person.conflicted:
             self._append_about("conflict", person, told=outcome)
         word = OUTCOME_WORDS[outcome]
@@ -369,6 +374,7 @@ class TransactionWriter:
         proposed = self._propose("erased", {"person": person.number})
         if proposed is not None:
             return proposed
+        # A later command of the same batch must not find the erased person.
         del self._by_name[command.person]
         self._append_about("erased", person)
         return self._reply_for_audit("erased", person.number)
@@ -504,6 +510,7 @@ class TransactionWriter:
         if kind not in self.rules.approvals.required or self._origin.proposal is not None:
             return None
         for number, proposal in self.rules.approvals.proposals.items():
+            # The same proposal twice would have to be approved twice.
             if (proposal["command"], proposal["arguments"]) == (kind, arguments):
                 return Reply("", state="PROPOSED", number=number, repeated=True)
         self._append("proposed", {"command": kind, "arguments": arguments})
@@ -513,6 +520,7 @@ class TransactionWriter:
         proposal = self._open_proposal(command.proposal, "approved")
         if isinstance(proposal, Reply):
             return proposal
+        # The rules would refuse it too, but as an error of the whole transaction.
         if proposal["actor"] == self._origin.actor:
             raise self._refuse(
                 ProtocolError,
