@@ -20,6 +20,8 @@ from equipoise.rates import RATES, Rate
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from equipoise.messages.answer import Answer
+
 
 @dataclass(frozen=True)
 class Interval(JsonValue):
@@ -136,7 +138,7 @@ def separation(
     the selection rate of B is above that of A
     """
     distances = {}
-    for pair, higher, lower in _pairs(rates, compare):
+    for pair, higher, lower in compared_pairs(rates, compare):
         if higher.lower > lower.upper:
             distances[pair] = higher.lower - lower.upper
     return max(distances, key=distances.__getitem__, default=None)
@@ -170,10 +172,13 @@ def _stack(rates: RatesByGroup, number_of: Callable[[Interval], float | None]) -
     return np.array(rows, dtype=float)
 
 
-def _pairs(
+def compared_pairs(
     rates: RatesByGroup, compare: str | Comparison
 ) -> list[tuple[Separation, Interval, Interval]]:
-    """Return every gap that counts, with the higher and the lower group's interval."""
+    """Return every pair of groups that is compared, in each rate and each direction that counts.
+
+    With each pair come the intervals of the group that would be higher, and of the lower one.
+    """
     pairs = []
     for rate, by_group in rates.items():
         names = list(by_group)
@@ -277,70 +282,19 @@ class Finding(JsonValue, Displayable):
 
         After UNFAIR the groups that the ranges separate, else those of the largest guessed gap.
         """
-        if self.decided_by is not None:
-            return self._describe_decided()
-        estimated_gaps = self._estimated_gaps()
-        n_pairs = len(_pairs(self.rates, self.question.comparison))
-        if estimated_gaps and len(estimated_gaps) == n_pairs:
-            largest = max(estimated_gaps, key=estimated_gaps.__getitem__)
-            size = _format_gap_size(self.question.gap_scale, estimated_gaps[largest])
-            return f"by the best guess {largest} by {size}, the largest gap"
-        if self.verdict is Verdict.UNFAIR:
-            return "no rate by itself tells two groups apart; all of them together do"
-        return ""
-
-    def _describe_decided(self) -> str:
-        """Return who differs by how much at least, after a verdict that intervals decided."""
-        separated = self.decided_by
-        assert separated is not None
-        scale = self.question.gap_scale
-        higher = self.rates[separated.rate][separated.higher]
-        lower = self.rates[separated.rate][separated.lower]
-        least = float(scale.gap(lower.upper, higher.lower))
-        if self._has_one_pair():  # then the gap of the finding is the gap of these groups
-            least = max(least, self.lower)
-        guess = ""
-        estimated_gaps = self._estimated_gaps()
-        if separated in estimated_gaps:
-            likely = max(estimated_gaps[separated], least)
-            guess = f", {_format_gap_size(scale, likely)} by the best guess"
-        return f"{separated} by at least {_format_gap_size(scale, least)}{guess}"
-
-    def _estimated_gaps(self) -> dict[Separation, float]:
-        """Return the best guess at every gap that counts, where both rates have one."""
-        gaps = {}
-        for pair, higher, lower in _pairs(self.rates, self.question.comparison):
-            if lower.estimate is not None and higher.estimate is not None:
-                gaps[pair] = float(self.question.gap_scale.gap(lower.estimate, higher.estimate))
-        return gaps
-
-    def _has_one_pair(self) -> bool:
-        """Say whether one rate of two groups is all that is compared, in whatever order."""
-        compared = set()
-        for pair, _, _ in _pairs(self.rates, self.question.comparison):
-            compared.add((pair.rate, frozenset({pair.higher, pair.lower})))
-        return len(compared) == 1
+        return self._answer().who
 
     @property
     def meaning(self) -> str:
         """What the verdict says and what it does not, in a sentence."""
-        if self.verdict is Verdict.INCONCLUSIVE:
-            return (
-                "INCONCLUSIVE says that neither is established; the range for the gap is, all the "
-                "same"
-            )
-        gamma = f"{self.question.gamma:g}"
-        threshold = f"{self.question.threshold:.10g}"
-        if self.verdict is Verdict.FAIR:
-            established = f"at most {threshold}"
-            not_established = f"at most {gamma}"
-        else:
-            established = f"more than {gamma}"
-            not_established = f"more than {threshold}"
-        return (
-            f"{self.verdict} says that the gap is {established}, not that it is {not_established}: "
-            "between the two both answers are right, and the range may reach there"
-        )
+        return self._answer().meaning
+
+    def _answer(self) -> Answer:
+        """Return what this finding says, as all faces of the product say it."""
+        # Imported here because the builder itself needs this module.
+        from equipoise.messages.answer import build_answer
+
+        return build_answer(self)
 
     def _rows(self) -> Sequence[Row]:
         rows = []
@@ -454,21 +408,23 @@ class Finding(JsonValue, Displayable):
         ax.set_title(wrap_caption(f"{self.verdict}: {self.who or self.reason}"), loc="left", pad=16)
 
     def __str__(self) -> str:
-        estimate = "" if self.estimate is None else f"{self.estimate:.3f}, "
+        answer = self._answer()
+        gap = answer.gap
+        estimate = "" if gap.estimate is None else f"{gap.estimate:.3f}, "
         lines = [
-            f"{self.verdict}: {self.reason}",
+            answer.summary,
             f"question    {self.question}",
-            f"gap         {estimate}between {self.lower:.3f} and {self.upper:.3f}",
+            f"gap         {estimate}between {gap.lower:.3f} and {gap.upper:.3f}",
             f"spent       {self._describe_cost()}",
         ]
         for rate, by_group in self.rates.items():
             lines.append(rate.replace("_", " "))
             lines += [f"  {group}: {interval}" for group, interval in by_group.items()]
-        if self.who:
-            lines.append(f"who         {self.who}")
-        lines += [f"missing     {line}" for line in self.missing]
-        lines += [f"assumes     {line}" for line in self.assumptions]
-        lines += [f"WARNING     {line}" for line in self.warnings]
+        if answer.who:
+            lines.append(f"who         {answer.who}")
+        lines += [f"missing     {line}" for line in answer.missing]
+        lines += [f"assumes     {line}" for line in answer.assumptions]
+        lines += [f"WARNING     {line}" for line in answer.warnings]
         return "\n  ".join(lines)
 
     def _describe_cost(self) -> str:
@@ -482,11 +438,3 @@ class Finding(JsonValue, Displayable):
         elif self.features:
             besides = f" and {self.features:,} feature vectors"
         return f"{cost} for {self.labels:,} labels asked for{besides}"
-
-
-def _format_gap_size(scale: GapScale, gap: float) -> str:
-    """Write how far a lower rate is from a higher one."""
-    points = f"{gap * 100.0:.3g}"
-    if scale is GapScale.RATIO:
-        return f"{points}% of it"
-    return f"{points} percentage point{'' if points == '1' else 's'}"

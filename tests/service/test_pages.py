@@ -418,3 +418,20 @@ def test_a_server_that_is_told_to_end_while_it_starts_ends(tmp_path: Path) -> No
         assert not children.exists() or children.read_text() == ""  # there is no supervisor
         os.kill(process.pid, signal.SIGTERM)
         process.wait(60)
+
+
+def test_only_groups_that_are_compared_are_said_to_differ(served: Served) -> None:
+    """92e8ad8 also listed pairs that the question does not compare."""
+    counts = {"approved_positive": 6000, "approved_negative": 1000, "denied": 3000}
+    past = {
+        "A": counts,
+        "B": {**counts, "denied": 9000},
+        "C": {**counts, "denied": 40_000},
+        "left out": {**counts, "denied": 200_000},
+    }
+    compare = {"by": "difference", "against": "A", "leave_out": ["left out"]}
+    question = {"metric": "demographic_parity", "compare": compare}
+    served.create("pairs", past=past, question=question, audit="adaptive", options={})
+    page = log_in(served).get("/audits/pairs").text
+    differing = re.findall(r"of <b>([^<]*)</b> is above that of <b>([^<]*)</b>", page)
+    assert differing == [("A", "B"), ("A", "C")]

@@ -19,6 +19,7 @@ from equipoise.question import Verdict
 if TYPE_CHECKING:
     from equipoise.free_check import Check
     from equipoise.history import History
+    from equipoise.messages.answer import Answer as AnswerOfFinding
 
 app = typer.Typer(add_completion=False)
 
@@ -187,16 +188,19 @@ def _as_data(history: History, findings: Sequence[Check]) -> dict[str, Any]:
 def _show_several(history: History, findings: Sequence[Check]) -> list[Part]:
     """Return past decisions, and a line per question."""
     from equipoise.history.history import past_rows
+    from equipoise.messages.answer import build_answer
 
-    rows = [
-        {
-            "question": finding.question.metric.replace("_", " "),
-            "verdict": finding.verdict,
-            "gap": f"{finding.lower:.3f} to {finding.upper:.3f}",
-            "who": _name_different_groups(finding),
-        }
-        for finding in findings
-    ]
+    rows = []
+    for finding in findings:
+        answer = build_answer(finding)
+        rows.append(
+            {
+                "question": finding.question.metric.replace("_", " "),
+                "verdict": answer.verdict,
+                "gap": f"{answer.gap.lower:.3f} to {answer.gap.upper:.3f}",
+                "who": _name_different_groups(answer),
+            }
+        )
     question = findings[0].question  # all of them have the same tolerance and margin
     return [
         Table(past_rows(history.cells)),
@@ -208,17 +212,19 @@ def _show_several(history: History, findings: Sequence[Check]) -> list[Part]:
     ]
 
 
-def _name_different_groups(finding: Check) -> str:
+def _name_different_groups(answer: AnswerOfFinding) -> str:
     """Return the two groups that differ, or that it takes several rates together to see it."""
-    if finding.decided_by is not None:
-        return f"{finding.decided_by.higher} > {finding.decided_by.lower}"
-    return "rates together" if finding.verdict is Verdict.UNFAIR else ""
+    if answer.decided_by is not None:
+        return f"{answer.decided_by.pair.higher} > {answer.decided_by.pair.lower}"
+    return "rates together" if answer.verdict is Verdict.UNFAIR else ""
 
 
 def _show_one(history: History, finding: Check) -> list[Part]:
     """Return past decisions, the naive answers and what the data support."""
     from equipoise.history.history import past_rows
+    from equipoise.messages.answer import build_answer
 
+    answer = build_answer(finding)
     parts: list[Part] = []
     if history.summary is not None:
         parts.append(f"{history.summary}\n")
@@ -228,12 +234,12 @@ def _show_one(history: History, finding: Check) -> list[Part]:
         f"\n{finding.question}",
         Table(finding.rate_rows()),
         Table(finding.answer_rows()),
-        f"{finding.verdict}: {finding.reason}; cost 0",
+        f"{answer.summary}; cost 0",
     ]
-    if finding.who:
-        parts.append(f"  who: {finding.who}")
+    if answer.who:
+        parts.append(f"  who: {answer.who}")
     for group, base_rate in finding.base_rates.items():
         parts.append(f"  would do well: {base_rate.percent} of {group}")
-    parts += [f"  missing: {sentence}" for sentence in finding.missing]
-    parts += [f"  assumes: {sentence}" for sentence in finding.assumptions]
+    parts += [f"  missing: {sentence}" for sentence in answer.missing]
+    parts += [f"  assumes: {sentence}" for sentence in answer.assumptions]
     return parts

@@ -185,4 +185,6 @@ def _tell(story: Story) -> list[Part]:
 
 def _summarize(finding: Finding) -> str:
     """Return the verdict of a finding, why, and what it cost."""
-    return f"{finding.verdict}: {finding.reason}; cost {finding.cost:,.10g}"
+    from equipoise.messages.answer import build_answer
+
+    return f"{build_answer(finding).summary}; cost {finding.cost:,.10g}"

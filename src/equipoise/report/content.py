@@ -19,6 +19,7 @@ from equipoise.free_check import Check, bands_from_past, check, gap_bounds
 from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.settings import Settings
 from equipoise.ledger.state import EvidencePoint
+from equipoise.messages.answer import Answer, build_answer
 from equipoise.planning import Forecast, Plan, plan
 from equipoise.planning.make_plan import price_paper_audits
 from equipoise.planning.scenarios import denied_rates_by_outcomes
@@ -132,6 +133,11 @@ class Report(JsonValue):
             seed=live.seed if status.concluded is not None else None,
             software=__version__,
         )
+
+    @property
+    def answer(self) -> Answer:
+        """What the finding says; it has no verdict while the audit is in progress."""
+        return build_answer(self.finding, is_final=self.status.finding is not None)
 
 
 def _price_published_audits(settings: Settings, r: Mapping[str, float]) -> dict[str, Price]:

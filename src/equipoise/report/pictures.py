@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from equipoise.finding import Finding, Interval
+from equipoise.messages.answer import name_gap_unit
 from equipoise.question import Question
 from equipoise.rates import RATES
-from equipoise.report import sentences
 from equipoise.report.content import Report
 from equipoise.report.drawing import (
     BLUE,
@@ -63,7 +63,7 @@ def draw_gap(free: Finding | None, finding: Finding) -> Markup:
         picture.text(0.0, baseline, label, shift=6, bold=interval is current, size=13)
         picture.range(interval, baseline + 10, 16, colour)
     picture.axis(bottom, 5, hundredths=True)
-    return picture.done(f"gap between groups, {sentences.name_gap_unit(question)}")
+    return picture.done(f"gap between groups, {name_gap_unit(question)}")
 
 
 def _draw_zones(picture: Picture, question: Question, top: float, bottom: float) -> None:
@@ -130,7 +130,7 @@ def draw_evidence(report: Report) -> Markup | None:
     for gap, colour in ((question.gamma, FAIR_COLOUR), (question.threshold, UNFAIR_COLOUR)):
         picture.line(0.0, y_of(gap), picture.high, y_of(gap), colour, width=1.5, dashes="6 4")
     picture.axis(bottom, 4)
-    axis_text = f"across: requests answered; up: gap, {sentences.name_gap_unit(question)}"
+    axis_text = f"across: requests answered; up: gap, {name_gap_unit(question)}"
     legend = {"fair below this line": FAIR_COLOUR, "unfair above this line": UNFAIR_COLOUR}
     return picture.done(axis_text, legend)
 

@@ -7,6 +7,7 @@ from equipoise.errors import few_of
 from equipoise.finding import Finding, Interval
 from equipoise.free_check import Check
 from equipoise.ledger import Status
+from equipoise.messages.answer import format_gap, format_level
 from equipoise.metrics import METRICS
 from equipoise.planning import Forecast
 from equipoise.planning.scenarios import USUAL_RATIO
@@ -37,12 +38,13 @@ def describe_guarantee(report: Report) -> str:
             "is the published algorithm's, but no error probability is proven for it."
         )
     return (
-        f"If the gap is truly at most {_format_gap(question, question.gamma)}, this audit "
-        f"says UNFAIR with probability at most {question.level_wrong_unfair:.1%}. If it is truly "
-        f"more than {_format_gap(question, question.threshold)}, it says FAIR with probability "
-        f"at most {question.level_wrong_fair:.1%}. In between both answers are "
-        "right. This holds whatever the outcomes of the people who were turned down, as long as "
-        "the assumptions below hold, and however often somebody looked at the evidence on the way."
+        f"If the gap is truly at most {format_gap(question, question.gamma)}, this audit "
+        f"says UNFAIR with probability at most {format_level(question.level_wrong_unfair)}. If it "
+        f"is truly more than {format_gap(question, question.threshold)}, it says FAIR with "
+        f"probability at most {format_level(question.level_wrong_fair)}. In between both answers "
+        "are right. This holds whatever the outcomes of the people who were turned down, as long "
+        "as the assumptions below hold, and however often somebody looked at the evidence on the "
+        "way."
     )
 
 
@@ -53,31 +55,6 @@ def describe_gap_formula(question: Question) -> str:
     if question.gap_scale is GapScale.RATIO:
         return f"gap = largest 1 - lowest / highest over groups of the {rate_names}{comparison}"
     return f"gap = largest difference between groups of the {rate_names}{comparison}"
-
-
-def describe_answer(report: Report) -> str:
-    """Return the answer in one sentence."""
-    finding = report.finding
-    question = finding.question
-    lower = _format_gap(question, finding.lower)
-    upper = _format_gap(question, finding.upper)
-    range_text = f"between {lower} and {upper}"
-    if report.status.finding is None:
-        return f"The audit is in progress. The gap between groups is {range_text} so far."
-    if finding.verdict is Verdict.INCONCLUSIVE:
-        return f"The audit ended without an answer: the gap between groups is {range_text}."
-    if not finding.guaranteed:
-        return (
-            "The gap between groups is estimated to be "
-            f"{_format_gap(question, finding.estimate or 0.0)}; no error probability is proven "
-            "for it."
-        )
-    relation = "at most" if finding.verdict is Verdict.FAIR else "more than"
-    limit = question.threshold if finding.verdict is Verdict.FAIR else question.gamma
-    return (
-        f"The gap between groups is {relation} {_format_gap(question, limit)}. Audits like "
-        f"this one answer wrongly with probability at most {question.strictest_level:.1%}."
-    )
 
 
 def describe_score_use(report: Report) -> str:
@@ -106,7 +83,7 @@ def describe_score_use(report: Report) -> str:
 
 def describe_naive_gap(question: Question, gap: float | None) -> str:
     """Return the gap by a common way of counting that leaves out the denied, or guesses them."""
-    return "undefined" if gap is None else _format_gap(question, gap)
+    return "undefined" if gap is None else format_gap(question, gap)
 
 
 def describe_rate(rate: str) -> str:
@@ -117,12 +94,6 @@ def describe_rate(rate: str) -> str:
 def make_sentence(text: str) -> str:
     """Return a text with a capital at its beginning and a full stop at its end."""
     return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
-
-
-def name_gap_unit(question: Question) -> str:
-    """Return the unit in which hundredths of the gap are given."""
-    is_ratio = question.gap_scale is GapScale.RATIO
-    return "percent of the highest rate" if is_ratio else "percentage points"
 
 
 def describe_all_rates(finding: Finding) -> str:
@@ -149,7 +120,8 @@ def describe_four_fifths(ratio: Interval, level: float) -> str:
     state_text = {"met": "is met", "below": "is broken", "undecided": "is undecided"}
     return (
         f"The lowest approval rate is {range_text} of the highest: the four-fifths rule "
-        f"{state_text[four_fifths_state(ratio)]} (wrong with probability at most {level:.1%})."
+        f"{state_text[four_fifths_state(ratio)]} (wrong with probability at most "
+        f"{format_level(level)})."
     )
 
 
@@ -183,11 +155,3 @@ def _describe_missing_groups(forecast: Forecast, status: Status) -> str:
         "audit needs labels of every group that it compares, and waits for them; one that was "
         "begun with such a group left out does not."
     )
-
-
-def _format_gap(question: Question, share: float) -> str:
-    """Return a gap in the unit of the question, with three significant figures."""
-    points = share * 100.0
-    if question.gap_scale is GapScale.RATIO:
-        return f"{points:.3g}% of the highest rate"
-    return f"{points:.3g} percentage point{'' if points == 1 else 's'}"

@@ -27,6 +27,7 @@ from equipoise.history import History, Past
 from equipoise.history.history import past_rows
 from equipoise.ledger import LiveAudit
 from equipoise.ledger.inputs import file_name
+from equipoise.messages.answer import build_answer, name_gap_unit
 from equipoise.metrics import METRICS
 from equipoise.question import Question
 from equipoise.report import event_log, pictures, sentences
@@ -243,5 +244,11 @@ def template_environment(package: str) -> Environment:
         plain=lambda text: str(text).replace("_", " ").lower(),
         shell=shlex.quote,
     )
-    templates.globals.update(event_log=event_log, pictures=pictures, sentences=sentences)
+    templates.globals.update(
+        build_answer=build_answer,
+        name_gap_unit=name_gap_unit,
+        event_log=event_log,
+        pictures=pictures,
+        sentences=sentences,
+    )
     return templates

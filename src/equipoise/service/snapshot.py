@@ -81,18 +81,6 @@ class Snapshot:
             conflicts=live.people(conflicted=True, limit=MAX_LISTED) if status.conflicts else (),
         )
 
-    @property
-    def apart(self) -> list[tuple[str, str, str]]:
-        """``(rate, higher group, lower group)`` for every pair whose intervals do not meet."""
-        rates = self.report.finding.rates if self.report else {}
-        return [
-            (rate.replace("_", " "), high, low)
-            for rate, groups in rates.items()
-            for high, of_high in groups.items()
-            for low, of_low in groups.items()
-            if of_high.lower > of_low.upper
-        ]
-
 
 def _funnel(status: Status, *, uses_scores: bool) -> list[FunnelStep]:
     """Return the steps from arrival to outcome, with how many people came as far."""

@@ -43,11 +43,3 @@ def test_where_the_past_cannot_decide_nothing_is_expected() -> None:
     forecast = Report.of(live).forecast
     assert forecast is not None
     assert forecast.range_in_all(0) == ()
-
-
-def test_whose_intervals_do_not_meet_differ() -> None:
-    past = History.from_cells({"A": CELLS, "B": {**CELLS, "denied": 65_000}})
-    live = LiveAudit.create("sqlite://", "x", past, Question("demographic_parity"), Costs())
-    status = live.status()
-    assert Snapshot.take(live, status).apart == []
-    assert Snapshot.take(live, status, Report.of(live)).apart == [("selection rate", "A", "B")]

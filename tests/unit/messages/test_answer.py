@@ -1,0 +1,109 @@
+"""What an answer says: from the finding and its question alone, and the same in every face."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from equipoise import Compare, Costs, History, LiveAudit, Question, Verdict, check
+from equipoise.finding import Finding, Interval, separation
+from equipoise.messages.answer import build_answer
+from equipoise.report import Report, to_html
+from equipoise.service.access import Caller
+from equipoise.service.forms import render_page
+from equipoise.service.snapshot import Snapshot
+from equipoise.service.tokens import Role
+
+RATES = {
+    "selection_rate": {
+        "A": Interval(0.7, 0.8, 0.75),
+        "B": Interval(0.5, 0.6, 0.55),
+        "C": Interval(0.2, 0.3, 0.25),
+    }
+}
+UNEQUAL_LEVELS = Question("demographic_parity", delta_wrong_fair=0.2, delta_wrong_unfair=0.001)
+
+
+def finding_of(question: Question, verdict: Verdict = Verdict.UNFAIR) -> Finding:
+    decided_by = separation(RATES, question.comparison) if verdict is Verdict.UNFAIR else None
+    return Finding(question, verdict, 0.4, 0.6, "why", rates=RATES, decided_by=decided_by)
+
+
+def pairs_of(question: Question) -> list[str]:
+    differences = build_answer(finding_of(question)).differences
+    return [f"{difference.pair.higher}>{difference.pair.lower}" for difference in differences]
+
+
+def test_only_compared_groups_differ() -> None:
+    assert pairs_of(Question("demographic_parity")) == ["A>B", "A>C", "B>C"]
+    against = Compare(against="B")
+    assert pairs_of(Question("demographic_parity", compare=against)) == ["A>B", "B>C"]
+    below = Compare(against="B", direction="below")
+    assert pairs_of(Question("demographic_parity", compare=below)) == ["B>C"]
+    without = Compare(leave_out=["C"])
+    assert pairs_of(Question("demographic_parity", compare=without)) == ["A>B"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "level"),
+    [(Verdict.FAIR, 0.2), (Verdict.UNFAIR, 0.001), (Verdict.INCONCLUSIVE, None)],
+)
+def test_a_verdict_has_its_own_error_level(verdict: Verdict, level: float | None) -> None:
+    answer = build_answer(finding_of(UNEQUAL_LEVELS, verdict))
+    assert answer.error_level == level
+    if level is not None:
+        assert answer.sentence.endswith(f"wrongly with probability at most {level:.1%}.")
+
+
+def test_without_a_proof_there_is_no_error_level() -> None:
+    unproven = replace(finding_of(UNEQUAL_LEVELS), guaranteed=False, estimate=0.5)
+    answer = build_answer(unproven)
+    assert answer.error_level is None
+    assert "no error probability is proven" in answer.sentence
+
+
+def test_an_audit_in_progress_has_no_verdict() -> None:
+    answer = build_answer(finding_of(UNEQUAL_LEVELS, Verdict.INCONCLUSIVE), is_final=False)
+    assert answer.verdict is None
+    assert answer.sentence.startswith("The audit is in progress")
+    assert answer.summary == "no verdict yet: why"
+
+
+def test_every_face_says_the_same() -> None:
+    groups = {
+        "A": {"approved_positive": 6000, "approved_negative": 1000, "denied": 3000},
+        "B": {"approved_positive": 3000, "approved_negative": 500, "denied": 6500},
+        "C": {"approved_positive": 2000, "approved_negative": 500, "denied": 7500},
+    }
+    question = Question("demographic_parity", compare=Compare(against="A", direction="below"))
+    past = History.from_cells(groups)
+    live = LiveAudit.create("sqlite://", "x", past, question, Costs(1, 100))
+    report = Report.of(live)
+    answer = report.answer
+    assert [str(difference.pair) for difference in answer.differences] == [
+        "the selection rate of A is above that of B",
+        "the selection rate of A is above that of C",
+    ]
+    snapshot = Snapshot.take(live, report.status, report)
+    variables = {"name": "x", "checkpoint": None, "proof": None, "settings": live.settings}
+    dashboard = render_page(
+        Caller("anna", Role.REGULATOR), "live.html", snapshot=snapshot, **variables
+    )
+    faces = {
+        "report": to_html(report),
+        "dashboard": bytes(dashboard.body).decode(),
+    }
+    points = f"{100 * answer.gap.lower:.1f} to {100 * answer.gap.upper:.1f}"
+    for name, text in faces.items():
+        assert str(answer.verdict) in text, name
+        assert answer.sentence in text, name
+        assert points in text, name
+    assert "of <b>B</b> is above" not in faces["dashboard"]
+    assert faces["dashboard"].count("is above that of") == 2
+    printed = str(report.finding)
+    assert printed.startswith(answer.summary)
+    assert f"between {answer.gap.lower:.3f} and {answer.gap.upper:.3f}" in printed
+    assert answer.who in printed
+    assert answer.who in " ".join(faces["report"].split()).replace("The selection", "the selection")
+    assert check(past, question).verdict is answer.verdict
