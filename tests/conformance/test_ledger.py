@@ -12,7 +12,7 @@ from equipoise.errors import Conflict, InvalidInput, ProtocolError, UnknownName
 from equipoise.ledger import LiveAudit, list_audits
 from equipoise.ledger.commands import Correct
 from equipoise.ledger.database import Connection
-from equipoise.messages.refusals import to_shell
+from equipoise.messages.shell import describe_refusal
 from equipoise.protocol import Want
 from equipoise.question import Verdict
 from tests.conformance.ledgers import COSTS, create, people, run
@@ -103,7 +103,7 @@ def test_advice_can_be_pasted_into_a_shell(ledger: str) -> None:
     assert "correct('Anna B; rm *', 0, why)" in str(refusal.value)
     assert refusal.value.refusal is not None
     assert refusal.value.refusal.code == "outcome-conflict"
-    advice = to_shell(refusal.value.refusal).partition("equipoise ")[2]
+    advice = describe_refusal(refusal.value.refusal).partition("equipoise ")[2]
     words = ["audit", "correct", "loans & more", "Anna B; rm *", "bad", "--why", "REASON"]
     assert shlex.split(advice) == words
     assert "audit scrub 'loans & more'" in live.erase("Anna B; rm *").why

@@ -10,8 +10,9 @@ from typing import Any, cast
 import typer
 from typer.core import TyperGroup
 
-from equipoise.cli.errors import describe_error, documented_name
+from equipoise import errors
 from equipoise.errors import EquipoiseError
+from equipoise.messages.shell import describe_error
 
 # In the order of the help; the module of each has an ``app``, which is a typer.Typer.
 COMMANDS = ("demo", "check", "plan", "simulate", "audit", "serve", "token")
@@ -41,7 +42,7 @@ class LazyGroup(TyperGroup):
         try:
             return super().invoke(ctx)
         except EquipoiseError as error:
-            error_name = documented_name(error)
+            error_name = _documented_name(error)
             message = describe_error(error)
         except UsageError as error:
             error_name = "UsageError"
@@ -54,6 +55,12 @@ class LazyGroup(TyperGroup):
         else:
             print(f"error: {message}", file=sys.stderr)
         raise typer.Exit(2)
+
+
+def _documented_name(error: EquipoiseError) -> str:
+    """Return the name of an error, or of the class above it that ``equipoise.errors`` has."""
+    names = (error_class.__name__ for error_class in type(error).__mro__)
+    return next(name for name in names if hasattr(errors, name))
 
 
 app = typer.Typer(

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from equipoise._output_files import refuse_overwriting, replace_file
 from equipoise.cli.console import Answer, show_activity
-from equipoise.cli.errors import describe_error
 from equipoise.errors import BadData, InvalidInput
 from equipoise.ledger.commands import Reply
 from equipoise.messages.audit_words import REPLY_TEXT
+from equipoise.messages.shell import describe_error
 from equipoise.people import (
     BatchResult,
     MissingColumn,

@@ -118,7 +118,7 @@ class History(Past, Displayable):
             Files (CSV, Parquet, Excel), globs, folders, Delta tables, SQLite and DuckDB files, the
             address of a database, a frame, a lazy frame, a mapping of names to lists or arrays, a
             connection or an engine: ``docs/how-to/read-data.md`` lists them all. Or a file that
-            ``equipoise check --save loans.toml`` wrote: it names the table and says all that
+            ``equipoise check`` saved as ``loans.toml``: it names the table and says all that
             follows here; what is given beside it goes first, values that mean 1 or 0 by role.
         group
             The column that names a person's group; several make the groups of their

@@ -2,12 +2,12 @@
 
 The ledger refuses a command with a :class:`Refusal`, which the raised error carries as
 ``error.refusal``. Programs look at ``code`` and ``facts``. People read a sentence:
-:func:`to_python` makes that of the error's message, :func:`to_shell` that of the command line.
+:func:`to_python` makes that of the error's message, and
+:func:`equipoise.messages.shell.describe_refusal` that of the command line.
 """
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -107,17 +107,11 @@ def to_python(refusal: Refusal) -> str:
     >>> to_python(Refusal("no-outcome-yet", {"person": "p-17"}))
     "no outcome of person 'p-17' is known; tell it instead"
     """
-    return _fill_in(refusal, "" if refusal.fix is None else _as_call(refusal.fix))
+    return fill_in(refusal, "" if refusal.fix is None else _as_call(refusal.fix))
 
 
-def to_shell(refusal: Refusal) -> str:
-    """Return the sentence with the fix as a command of the shell."""
-    return _fill_in(
-        refusal, "" if refusal.fix is None else _as_shell_command(refusal.audit, refusal.fix)
-    )
-
-
-def _fill_in(refusal: Refusal, fix: str) -> str:
+def fill_in(refusal: Refusal, fix: str) -> str:
+    """Return the sentence of a refusal with its facts and the fix, as somebody spelled it."""
     return SENTENCES[refusal.code].format(**refusal.facts, audit=refusal.audit, fix=fix)
 
 
@@ -126,8 +120,3 @@ def _as_call(fix: SuggestedCommand) -> str:
     if fix.needs_reason:
         arguments.append("why")
     return f"{fix.method}({', '.join(arguments)})"
-
-
-def _as_shell_command(audit: str, fix: SuggestedCommand) -> str:
-    command = shlex.join(["equipoise", "audit", fix.method, audit, *fix.shell_arguments])
-    return f"{command} --why REASON" if fix.needs_reason else command

@@ -6,8 +6,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from equipoise.messages import refusals
 from equipoise.messages.problem import Message, OpenChoice, ReadingProposal
 from equipoise.messages.python import ending_of, numbered
+from equipoise.messages.refusals import Refusal
 from equipoise.messages.texts import Placeholder, fill_in
 
 READING_OPTIONS: Mapping[str, str | None] = {
@@ -116,11 +118,26 @@ def describe_unread_table(
 
 
 def describe_error(error: Exception) -> str:
-    """Return the text of an error for the shell: of its problems if it carries any."""
+    """Return the text of an error for the shell: of its refusal or problems if it carries any."""
+    refusal: Refusal | None = getattr(error, "refusal", None)
+    if refusal is not None:
+        return describe_refusal(refusal)
     problems: Sequence[Message] = getattr(error, "problems", ())
     if not problems:
         return str(error)
     return describe_unread_table(problems, getattr(error, "proposal", None))
+
+
+def describe_refusal(refusal: Refusal) -> str:
+    """Return why an audit refuses a command, with the command of the shell that helps."""
+    fix = refusal.fix
+    if fix is None:
+        return refusals.fill_in(refusal, "")
+    words = ["equipoise", "audit", fix.method, refusal.audit, *fix.shell_arguments]
+    command = shlex.join(words)
+    if fix.needs_reason:
+        command += " --why REASON"
+    return refusals.fill_in(refusal, command)
 
 
 def _quote(word: str) -> str:
