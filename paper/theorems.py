@@ -10,10 +10,9 @@ import numpy as np
 from pandas import DataFrame
 
 from equipoise.bounds import family_bound, lower_bound, upper_bound
-from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question
 from equipoise.simulation import Simulation, simulate
-from equipoise.worlds import CellWorld, MixtureWorld
+from equipoise.worlds import CellWorld, MixtureWorld, lower_bound_pair
 from paper.page import Chapter, Claim, Settings, holds, where
 from paper.pictures import AUDITS, legend_below, new_figure, to_svg
 
@@ -28,36 +27,6 @@ COSTS = Costs(feature=0.0, label=1.0)
 MIXTURE_COSTS = Costs(feature=0.5, label=3.0)
 
 Row = dict[str, object]
-
-
-def lower_bound_pair(epsilon: float, p: float = 0.2, q: float = 0.2) -> tuple[CellWorld, CellWorld]:
-    """Return the FAIR and the UNFAIR world of the proof of Theorem 3.
-
-    Everything free to see is the same in both: ``P[f=1,Y=1|a] = q/2``, ``P[f=1,Y=0|a] = p/2``.
-    Only among the denied of group "1" does the UNFAIR world hide more good people,
-    ``P[f=0,Y=1|a=1] = q/2 (1 + 8 epsilon)``. The gap is 0 in the one, above epsilon in the other.
-    ``epsilon`` is in (0, 1/8), ``p`` and ``q`` in (0, 1/3).
-
-    Examples
-    --------
-    >>> fair, unfair = lower_bound_pair(epsilon=0.1)
-    >>> fair.gap("equalized_odds"), round(unfair.gap("equalized_odds"), 4)
-    (0.0, 0.1429)
-    """
-    for name, value, limit in (("epsilon", epsilon, 1 / 8), ("p", p, 1 / 3), ("q", q, 1 / 3)):
-        if not 0.0 < value < limit:
-            raise InvalidInput(f"{name!r} must be in (0, {limit:.4g}); got {value!r}")
-
-    def counts(hidden: float) -> dict[str, float]:
-        return {
-            "approved_positive": q / 2.0,
-            "approved_negative": p / 2.0,
-            "denied_positive": q / 2.0 + hidden,
-            "denied_negative": 1.0 - q - p / 2.0 - hidden,
-        }
-
-    fair = CellWorld.from_counts({"0": counts(0.0), "1": counts(0.0)})
-    return fair, CellWorld.from_counts({"0": counts(0.0), "1": counts(4.0 * epsilon * q)})
 
 
 def run_epsilon(world: str, epsilon: float, repeats: int, adaptive: int, seed: int) -> list[Row]:

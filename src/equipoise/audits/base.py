@@ -106,6 +106,8 @@ class Audit(ABC):
     """Whether :meth:`correct` changes an answer in place; else a new audit restores the log."""
     assist: Assist | None = None
     """How scores decide whom to ask; None if they do not."""
+    fallback_reason: str | None = None
+    """Why an audit by features let labels decide; None if it did not, and for other audits."""
     _seed: int = 0  # where the audit's own draws start, if it has assist
 
     def __init__(

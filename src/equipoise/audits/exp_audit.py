@@ -43,13 +43,14 @@ from equipoise.mixture.map_weights import (
     choose_branch,
 )
 from equipoise.mixture.model import MixtureModel, PastFeatures
-from equipoise.mixture.model_checks import ModelChecks
+from equipoise.mixture.model_checks import LawSeparation, ModelChecks, measure_separation
 from equipoise.mixture.trunc_est import StructuralConstants
 from equipoise.protocol import Ticket, Want
-from equipoise.question import Costs, Question, Verdict
+from equipoise.question import Costs, Question, Verdict, require_question_and_costs
 
 WEIGHTS = ("auto", "map", "likelihood", "published")
 FALLBACKS = ("rs", "adaptive")
+SWITCHES = ("self_checks", "separation")
 
 
 class ExpAudit(Audit):
@@ -86,6 +87,16 @@ class ExpAudit(Audit):
         :meth:`published`.
     fallback
         Who takes over by labels: "rs" (the paper's) or "adaptive".
+    switch
+        Which rule decides between features and labels. "self_checks": the tests above.
+        "separation": the remark on the paper's Assumption 2. Once the laws and the coarse weights
+        are known (Algorithm 2, lines 2 to 7), and before features are bought, condition (1) is
+        evaluated with them in every group. Where it holds, the audit goes on. Where it does not,
+        the audit continues as RS-Audit. With ``weights="auto"`` nothing else decides, and the
+        weights are MAP counts. Other ``weights`` keep their own tests, after this one.
+    constants
+        L, beta, kappa and lambda of condition (1), for ``switch="separation"``. If they are left
+        out, those that the fits support (:func:`equipoise.mixture.check_assumptions`).
     tau, coarse_tau, features
         Other thresholds than the proof's: for the past (and a fall-back to RS-Audit), for the
         coarse weights, and a cap on feature vectors per group.
@@ -113,15 +124,19 @@ class ExpAudit(Audit):
         model: MixtureModel | None = None,
         weights: str = "auto",
         fallback: str = "rs",
+        switch: str = "self_checks",
+        constants: StructuralConstants | None = None,
         tau: int | None = None,
         coarse_tau: int | None = None,
         features: int | None = None,
         budget: float | None = None,
     ) -> None:
+        _require_audit_arguments(history, question)
         if weights not in WEIGHTS:
             raise UnknownName("weights", weights, WEIGHTS)
         if fallback not in FALLBACKS:
             raise UnknownName("fallback", fallback, FALLBACKS)
+        _require_switch(switch, fallback, constants)
         self.outcomes = outcomes_to_estimate(question, by_features=True)
         super().__init__(history, question, costs, budget=budget)
         if model is None and history.model is None:
@@ -132,10 +147,16 @@ class ExpAudit(Audit):
         self.model: MixtureModel = history.model if model is None else model
         require_kind("model", self.model, MixtureModel, "a MixtureModel")
         self.weights = weights
+        self.switch = switch
+        self.structural_constants = constants
+        self.separations: dict[str, LawSeparation] = {}  # by group, with switch="separation"
+        # Where separation alone decides, and in Algorithm 2 as printed, self-checks only warn.
+        self._self_checks_decide = weights != "published" and not self._separation_decides_all
         self._unseen_past: PastFeatures | None = None  # past people whom the fit did not see
         if model is None and weights != "published":
             self._unseen_past = history.features
-        level = question.strictest_level if weights == "published" else exp_level(question)
+        has_two_endings = weights != "published" or switch == "separation"
+        level = exp_level(question) if has_two_endings else question.strictest_level
         self.constants = ExpConstants(question.epsilon, level, len(self.cells))
         # what the fall-back is asked: the same, at its share of the error probability
         self.fallback_question = replace(
@@ -152,7 +173,6 @@ class ExpAudit(Audit):
         self._first_ticket_of_phase = 0
         self._fallback_name = fallback
         self.label_audit: Audit | None = None
-        self.fallback_reason: str | None = None
         # Online(tau', y, a) for y = 0, then y = 1, in each group.
         self._coarse_phase = {
             group: Online(self.coarse_tau, [[(0, group)], [(1, group)]]) for group in self.cells
@@ -178,11 +198,20 @@ class ExpAudit(Audit):
         eta: float | None = None,
         **options: Any,
     ) -> ExpAudit:
-        """Return Algorithm 2 to the letter: TruncEst as printed, nothing tested, nothing clipped.
+        """Return Algorithm 2 to the letter: TruncEst as printed, no test changes its course.
 
         ``TruncEst(D_ya, f, epsilon/(2 beta), delta/(14K), c, Theta)`` gives the laws, with the
         theorem's ``n``, ``m`` and ``eta`` or your own; ``model=`` in their place takes laws that
-        are there already. R has ``log(12K/delta)``. Features are bought as they come.
+        are there already. R has ``log(12K/delta)``. Features are bought as they come, estimates
+        are not clipped, and people are counted whatever share of them was denied. Self-checks of
+        the model appear as warnings of the finding.
+
+        The audit departs from the printed algorithm only where that has no answer, and then ends
+        INCONCLUSIVE: an estimated rate has an empty denominator (no feature vector was assigned
+        to an outcome, so ``q_hat`` is 0), or ``Past(D, tau, y, a)`` runs out of rows.
+
+        ``switch="separation"`` adds the remark on Assumption 2: the printed algorithm if condition
+        (1) holds for the estimates, else RS-Audit. Each of these two endings has half of delta.
 
         Parameters
         ----------
@@ -190,8 +219,9 @@ class ExpAudit(Audit):
             ``c = (L, beta, kappa, alpha)`` and lambda; see
             :func:`equipoise.mixture.check_assumptions` for what a fit supports.
         options
-            ``model``, ``tau``, ``coarse_tau``, ``features``, ``budget``.
+            ``model``, ``switch``, ``tau``, ``coarse_tau``, ``features``, ``budget``.
         """
+        _require_audit_arguments(history, question)
         if options.get("model") is None:
             if constants is None or history.features is None:
                 raise InvalidInput(
@@ -203,6 +233,8 @@ class ExpAudit(Audit):
             options["model"] = everybody.published_model(
                 question.epsilon / (2.0 * constants.beta), level, constants, n=n, m=m, eta=eta
             )
+        if options.get("switch") == "separation":
+            options["constants"] = constants
         return cls(history, question, costs, weights="published", **options)
 
     # -- the protocol ----------------------------------------------------------------------------
@@ -251,7 +283,7 @@ class ExpAudit(Audit):
         if self.label_audit is not None and not is_of_earlier_phase:
             return self._learn_in_fallback(self.label_audit, answer)
         contradiction = self._approvals.count_person(ticket.group, ticket.decision)
-        if contradiction is not None:
+        if contradiction is not None and self.weights != "published":
             return inconclusive_finding(self, contradiction, (FAIR_SAMPLE,))
         if is_of_earlier_phase:  # asked for before it was known that no more was needed
             return None
@@ -325,14 +357,12 @@ class ExpAudit(Audit):
         if not self.outcomes:
             return finding_of_free_check(self)
         is_published = self.weights == "published"
-        problem: str | None
         try:
             self.checks.check_for_free()
-            problem = self.checks.broken
         except BadData as error:  # there is no model of a group
             if is_published:
                 raise
-            problem = str(error)
+            return self._fall_back(str(error))
         goals = [(outcome, group) for outcome in self.outcomes for group in self.cells]
         self.past_stopping_times = self.history.rows_until(
             self.tau, self.question, outcomes=self.outcomes
@@ -342,16 +372,23 @@ class ExpAudit(Audit):
             missing = describe_missing_rows(self.history, goals, self.tau, within_group=True)
             if is_published:
                 return inconclusive_finding(self, too_short, missing)
-            problem = ": ".join([too_short, *missing[:1]])
-        return None if is_published or problem is None else self._fall_back(problem)
+            return self._fall_back(": ".join([too_short, *missing[:1]]))
+        problem = self.checks.broken
+        if problem is None or not self._self_checks_decide:
+            return None
+        return self._fall_back(problem)
 
     def _end_coarse_phase(self) -> Finding | None:
         """Choose how each group's weights are found, and whether features are worth their price."""
+        if self.switch == "separation":
+            violation = self._test_separation()
+            if violation is not None:
+                return self._fall_back(violation)
         for group in self.cells:
             problem = self._choose_branch(group)
             if problem is not None:
                 return self._fall_back(problem)
-        if self.weights == "auto":
+        if self.weights == "auto" and self.switch != "separation":
             price_of_labels = self._price_of_labels(self.fallback_question)
             if price_of_labels < self._price_of_features():
                 why = "labels are cheaper than the features that the weights would take"
@@ -360,13 +397,41 @@ class ExpAudit(Audit):
         self._first_ticket_of_phase = self._next_number
         return self._weigh_if_complete()
 
+    def _test_separation(self) -> str | None:
+        """Evaluate condition (1) in every group; return where it is violated, None if nowhere."""
+        violations = []
+        for group in self.cells:
+            weight_zero, weight_one = self._coarse_weights(group)
+            separation = measure_separation(
+                self.model,
+                group,
+                epsilon=self.question.epsilon,
+                q=weight_one / (weight_zero + weight_one),
+                constants=self.structural_constants,
+            )
+            self.separations[group] = separation
+            if not separation.is_met:
+                violations.append(f"group {group!r}: {separation}")
+        if not violations:
+            return None
+        return "the separation condition is violated: " + "; ".join(violations)
+
+    @property
+    def _separation_decides_all(self) -> bool:
+        """Whether condition (1) is the only test: MAP counts where it holds, else labels."""
+        return self.switch == "separation" and self.weights == "auto"
+
     def _choose_branch(self, group: str) -> str | None:
         """Choose how a group's weight is found; return why features cannot find it, or None."""
         fits = self.model.of(group)
         coarse_weights = self._coarse_weights(group)
         people = self._labelled_people(group)
         branch = choose_branch(
-            fits, coarse_weights, self.constants, weights=self.weights, labelled=people
+            fits,
+            coarse_weights,
+            self.constants,
+            weights="separated" if self._separation_decides_all else self.weights,
+            labelled=people,
         )
         branch = replace(branch, features=min(branch.features, self.feature_cap))
         self.branches[group] = branch
@@ -445,7 +510,7 @@ class ExpAudit(Audit):
             if self.feature_counts[group].size < branch.features:
                 return None
         contradiction = self._approvals.contradiction()
-        if contradiction is not None:
+        if contradiction is not None and self.weights != "published":
             return inconclusive_finding(self, contradiction, (FAIR_SAMPLE,))
         weights: dict[str, Weight] = {}
         for group, branch in self.branches.items():
@@ -454,7 +519,7 @@ class ExpAudit(Audit):
             if too_vague is not None:
                 return self._fall_back(f"group {group!r}: {too_vague}")
         problem = self.checks.broken
-        if problem is not None and self.weights != "published":
+        if problem is not None and self._self_checks_decide:
             return self._fall_back(problem)
         return finding_from_weights(self, weights, problem)
 
@@ -497,8 +562,58 @@ class ExpAudit(Audit):
     def _finding_by_labels(self, finding: Finding) -> Finding:
         """Return what the fall-back found as a finding of this audit."""
         reason = f"{finding.reason} (not by features, because {self.fallback_reason})"
-        return self.with_spending(replace(finding, question=self.question, reason=reason))
+        by_labels = replace(
+            finding,
+            question=self.question,
+            reason=reason,
+            assumptions=(*finding.assumptions, self.switch_rule),
+        )
+        return self.with_spending(by_labels)
+
+    @property
+    def switch_rule(self) -> str:
+        """The rule that decides between features and labels, as a finding shows it."""
+        if self.switch == "self_checks":
+            if self.weights == "published":
+                return "features or labels: Algorithm 2 as printed always counts by features"
+            return "features or labels: decided by Equipoise's self-checks of model and weights"
+        rule = "features or labels: decided by the paper's separation condition (1)"
+        measured = [f"group {group!r}: {text}" for group, text in self.separations.items()]
+        return ", ".join([rule, *measured])
 
     def price_of_guaranteed_verdict(self) -> float:
         """Return what a verdict by labels would cost at the question's full error probability."""
         return self._price_of_labels(self.question)
+
+
+def _require_audit_arguments(history: object, question: object) -> None:
+    """Raise unless the first arguments are historical data and a question.
+
+    Whoever knows scikit-learn may try ``ExpAudit(classifier, X, y)``; the message says how a
+    classifier, features and outcomes are given.
+    """
+    if not isinstance(history, Past):
+        raise InvalidInput(
+            "'history' must be past decisions; got "
+            f"{type(history).__name__}. ExpAudit takes (history, question, costs), not a "
+            "classifier with X and y. With a classifier f, features X, groups, decisions and "
+            "outcomes: history = History.from_predictions(outcome, decision, group); past = "
+            "mixture.PastFeatures(X, group, decision, outcome, f, mixture.Gaussian()); "
+            "ExpAudit(dataclasses.replace(history, model=past.model, features=past), question, "
+            "costs)"
+        )
+    require_question_and_costs(question)
+
+
+def _require_switch(switch: str, fallback: str, constants: object) -> None:
+    """Raise unless the rule between features and labels, and what belongs to it, fit together."""
+    if switch not in SWITCHES:
+        raise UnknownName("switch", switch, SWITCHES)
+    if constants is not None:
+        require_kind("constants", constants, StructuralConstants, "StructuralConstants")
+        if switch != "separation":
+            raise InvalidInput("'constants' are used with switch='separation' only; add that")
+    if switch == "separation" and fallback != "rs":
+        raise InvalidInput(
+            "switch='separation' continues as RS-Audit, as the paper says; leave out 'fallback'"
+        )

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise._arrays import Array
-from equipoise.audits.estimated_rates import RateEstimates, finding_from_rates
+from equipoise.audits.estimated_rates import (
+    RateEstimates,
+    finding_from_rates,
+    inconclusive_finding,
+)
 from equipoise.finding import Finding
 from equipoise.mixture.likelihood_weights import Weight
 
@@ -29,6 +33,9 @@ def finding_from_weights(
     problem
         Why the model should not have been believed; None if no test contradicts it.
     """
+    empty = _describe_empty_outcome(audit, weights)
+    if empty is not None:
+        return inconclusive_finding(audit, empty, ("features of people with that outcome",))
     finding = finding_from_rates(audit, _estimate_rates(audit, weights))
     ways = ", ".join(f"{group}: {branch.way}" for group, branch in audit.branches.items())
     condition = "if the model holds, " if problem is None else f"although {problem}: "
@@ -49,7 +56,7 @@ def _estimate_rates(audit: ExpAudit, weights: Mapping[str, Weight]) -> RateEstim
     stopping_times = audit.past_stopping_times
     p_hat = np.array([[audit.tau / stopping_times[y, g] for g in weights] for y in audit.outcomes])
     ones = np.array([weight.estimate for weight in weights.values()])
-    q_hat = np.maximum([ones if y else 1.0 - ones for y in audit.outcomes], 1e-12)
+    q_hat = np.array([ones if y else 1.0 - ones for y in audit.outcomes])
     rates = p_hat / q_hat
     past_error = _past_error(audit)
     online_error = _online_error(audit, weights, q_hat)
@@ -58,6 +65,19 @@ def _estimate_rates(audit: ExpAudit, weights: Mapping[str, Weight]) -> RateEstim
     if audit.weights != "published":
         rates = np.minimum(rates, 1.0)
     return RateEstimates(p_hat, q_hat, rates, np.minimum(low, 1.0), np.minimum(high, 1.0))
+
+
+def _describe_empty_outcome(audit: ExpAudit, weights: Mapping[str, Weight]) -> str | None:
+    """Return which rate has no denominator, because no features were assigned to its outcome."""
+    for outcome in audit.outcomes:
+        for group, weight in weights.items():
+            share = weight.estimate if outcome else 1.0 - weight.estimate
+            if share <= 0.0:
+                return (
+                    f"none of {weight.size:,} feature vectors of group {group!r} were assigned to "
+                    f"outcome {outcome}, so P[f=1 | Y={outcome}] has an empty denominator"
+                )
+    return None
 
 
 def _past_error(audit: ExpAudit) -> float:
@@ -83,6 +103,7 @@ def _list_assumptions(audit: ExpAudit) -> tuple[str, ...]:
     lines = [
         "everybody comes from one population, past and present, independently",
         *_list_model_assumptions(audit),
+        audit.switch_rule,
     ]
     for group, branch in branches.items():
         lines.append(f"group {group!r}: {branch.way} weights from features: {branch.why}")
@@ -95,7 +116,7 @@ def _list_assumptions(audit: ExpAudit) -> tuple[str, ...]:
         f"{audit.cost:,.10g}; a guaranteed one by labels would cost about "
         f"{audit.price_of_guaranteed_verdict():,.4g}"
     )
-    if audit.weights == "published":
+    if audit.weights == "published" and audit.switch != "separation":
         lines.append("separation was not tested: MAP counts are biased where laws overlap")
     lines += [f"self-check: {check}" for check in audit.checks.made]
     if _has_own_thresholds(audit):

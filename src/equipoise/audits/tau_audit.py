@@ -40,9 +40,9 @@ from equipoise.audits.thresholds import choose_threshold
 from equipoise.errors import few_of, require_kind
 from equipoise.finding import Finding
 from equipoise.free_check import check
-from equipoise.history.past import Goal, Past
+from equipoise.history.past import Goal, Past, require_past
 from equipoise.protocol import Want
-from equipoise.question import Costs, Question, Verdict
+from equipoise.question import Costs, Question, Verdict, require_question_and_costs
 
 
 class TauAudit(Audit):
@@ -77,6 +77,8 @@ class TauAudit(Audit):
         reuse_labels: bool = False,
         budget: float | None = None,
     ) -> None:
+        require_past(history)
+        require_question_and_costs(question, costs)
         self._outcomes = outcomes_to_estimate(question)
         super().__init__(history, question, costs, budget=budget)
         require_kind("reuse_labels", reuse_labels, bool, "true or false")

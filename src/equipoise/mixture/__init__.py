@@ -19,8 +19,10 @@ from equipoise.mixture.likelihood_weights import likelihood_weight as likelihood
 from equipoise.mixture.likelihood_weights import log_ratio as log_ratio
 from equipoise.mixture.model import MixtureModel as MixtureModel
 from equipoise.mixture.model import PastFeatures as PastFeatures
+from equipoise.mixture.model_checks import LawSeparation as LawSeparation
 from equipoise.mixture.model_checks import SelfCheck as SelfCheck
 from equipoise.mixture.model_checks import check_assumptions as check_assumptions
+from equipoise.mixture.model_checks import measure_separation as measure_separation
 from equipoise.mixture.trunc_est import StructuralConstants as StructuralConstants
 from equipoise.mixture.trunc_est import TruncEstConstants as TruncEstConstants
 from equipoise.mixture.trunc_est import TruncEstResult as TruncEstResult

@@ -61,6 +61,82 @@ def check_assumptions(
     >>> constants.alpha, constants.beta, constants.lipschitz, problems
     (0.5, 8.0, 7.125, ())
     """
+    family = model.of(group)[0].family
+    constants, alpha = _supported_constants(model, group)
+    problems = []
+    if alpha <= 0.0:
+        problems.append("P[f=1 | Y=y] >= alpha > 0: an acceptance is not known to be above 0")
+    if family.discrete:
+        problems.append(
+            f"log-concavity is about densities: for the {family.name} family TruncEst is not proved"
+        )
+    separation = measure_separation(model, group, epsilon=epsilon, q=q, constants=constants)
+    if not separation.is_met:
+        problems.append(f"separation: {separation}")
+    return constants, tuple(problems)
+
+
+@dataclass(frozen=True)
+class LawSeparation:
+    """How far apart a group's laws are, and how far condition (1) of the paper wants them.
+
+    Examples
+    --------
+    >>> separation = LawSeparation(distance=3.5, needed=27.9)
+    >>> separation.is_met, str(separation)
+    (False, '|theta_1 - theta_0| is 3.5, below 27.9')
+    """
+
+    distance: float
+    needed: float
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the laws are far enough apart."""
+        return self.distance >= self.needed
+
+    def __str__(self) -> str:
+        side = "at least" if self.is_met else "below"
+        return f"|theta_1 - theta_0| is {self.distance:.3g}, {side} {self.needed:.3g}"
+
+
+def measure_separation(
+    model: MixtureModel,
+    group: Hashable,
+    *,
+    epsilon: float,
+    q: float,
+    constants: StructuralConstants | None = None,
+) -> LawSeparation:
+    """Hold a group's estimated laws against the separation condition, as the paper's remark says.
+
+    The condition is Assumption 2, equation (1), with the estimated theta and a rough ``q``.
+
+    Parameters
+    ----------
+    epsilon, q
+        The question's epsilon and the group's rough ``P[Y=1]``.
+    constants
+        L, beta, kappa and lambda. If they are left out, the constants that
+        :func:`check_assumptions` finds for the group's fits are used.
+
+    Examples
+    --------
+    >>> from equipoise.mixture import Gaussian, HalfSpace, known_law
+    >>> family, cut = Gaussian([[1.0]]), HalfSpace([1.0])
+    >>> laws = tuple(known_law(family, family.pack([m]), cut) for m in (0.0, 4.0))
+    >>> print(measure_separation(MixtureModel({"A": laws}), "A", epsilon=0.1, q=0.3))
+    |theta_1 - theta_0| is 4, below 5.73
+    """
+    law_zero, law_one = model.of(group)
+    if constants is None:
+        constants, _ = _supported_constants(model, group)
+    distance = float(np.linalg.norm(law_one.theta - law_zero.theta))
+    return LawSeparation(distance, separation_needed(constants, epsilon=epsilon, q=q))
+
+
+def _supported_constants(model: MixtureModel, group: Hashable) -> tuple[StructuralConstants, float]:
+    """Return the constants that a group's fits support, and alpha before it is cut off at 0."""
     law_zero, law_one = model.of(group)
     family = law_zero.family
     if family != law_one.family:
@@ -77,18 +153,7 @@ def check_assumptions(
         beta=beta,
         degree=family.degree,
     )
-    problems = []
-    if alpha <= 0.0:
-        problems.append("P[f=1 | Y=y] >= alpha > 0: an acceptance is not known to be above 0")
-    if family.discrete:
-        problems.append(
-            f"log-concavity is about densities: for the {family.name} family TruncEst is not proved"
-        )
-    distance = float(np.linalg.norm(law_one.theta - law_zero.theta))
-    needed = separation_needed(constants, epsilon=epsilon, q=q)
-    if distance < needed:
-        problems.append(f"separation: |theta_1 - theta_0| is {distance:.3g}, below {needed:.3g}")
-    return constants, tuple(problems)
+    return constants, alpha
 
 
 def _mildest_beta(family: Family, thetas: Array) -> float:

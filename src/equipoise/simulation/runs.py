@@ -19,10 +19,20 @@ from equipoise.rates import clopper_pearson
 
 Ints = NDArray[np.int64]
 
-RUN_FIELDS = ("verdict", "cost", "labels", "features", "estimate", "lower", "upper")
-RUN_DTYPE = np.dtype({"names": RUN_FIELDS, "formats": ("U12", "f8", "i8", "i8", "f8", "f8", "f8")})
-"""A run; its estimate is NaN where an audit had none."""
-UNDECIDED_RUN = (Verdict.INCONCLUSIVE.value, 0.0, 0, 0, math.nan, 0.0, 1.0)
+RUN_FIELDS = (
+    "verdict",
+    "cost",
+    "labels",
+    "features",
+    "estimate",
+    "lower",
+    "upper",
+    "fallback_reason",
+)
+RUN_FORMATS = ("U12", "f8", "i8", "i8", "f8", "f8", "f8", "O")
+RUN_DTYPE = np.dtype({"names": RUN_FIELDS, "formats": RUN_FORMATS})
+"""A run; its estimate is NaN where an audit had none, its fallback reason "" where it had none."""
+UNDECIDED_RUN = (Verdict.INCONCLUSIVE.value, 0.0, 0, 0, math.nan, 0.0, 1.0, "")
 """A run that established nothing at no cost."""
 SUMMARY_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of the cost
 Runs = NDArray[np.void]
@@ -34,10 +44,12 @@ def run_record(audit: Audit) -> tuple[object, ...]:
     # The audit's own books, not the finding's: labels pending at the verdict cost money too.
     spent = (audit.cost, audit.labels, audit.features)
     finding = audit.finding
+    fallback_reason = audit.fallback_reason or ""
     if finding is None:
-        return (UNDECIDED_RUN[0], *spent, *UNDECIDED_RUN[4:])
+        return (UNDECIDED_RUN[0], *spent, *UNDECIDED_RUN[4:7], fallback_reason)
     estimate = math.nan if finding.estimate is None else finding.estimate
-    return (finding.verdict.value, *spent, estimate, finding.lower, finding.upper)
+    bounds = finding.lower, finding.upper
+    return (finding.verdict.value, *spent, estimate, *bounds, fallback_reason)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +60,9 @@ class Simulation(JsonValue, Displayable):
     ----------
     verdict, cost, labels, features, estimate, lower, upper
         Arrays with one entry per repeat. Verdicts are the strings FAIR, UNFAIR, INCONCLUSIVE.
+    fallback_reason
+        Per repeat, why Exp-Audit let labels decide; "" where it decided by features, and for
+        other audits.
     audit, question, costs
         What was run.
     gap
@@ -69,6 +84,7 @@ class Simulation(JsonValue, Displayable):
     estimate: Array
     lower: Array
     upper: Array
+    fallback_reason: NDArray[np.object_]
     audit: str
     question: Question
     costs: Costs
@@ -96,6 +112,7 @@ class Simulation(JsonValue, Displayable):
         for quantile in SUMMARY_QUANTILES:
             cost_quantiles[f"{quantile:g}"] = float(np.quantile(self.cost, quantile))
         low, high = clopper_pearson(wrong_runs, repeats, 0.025)
+        reasons = [reason for reason in self.fallback_reason.tolist() if reason]
         return Summary(
             audit=self.audit,
             question=self.question,
@@ -111,14 +128,18 @@ class Simulation(JsonValue, Displayable):
             cost_quantiles=cost_quantiles,
             mean_labels=float(self.labels.mean()),
             mean_features=float(self.features.mean()),
+            decided_by_labels=len(reasons) / repeats if self.audit == "exp" else None,
+            fallback_reason=reasons[0] if reasons else None,
         )
 
     def __str__(self) -> str:
         return str(self.summary())
 
     def _rows(self) -> Sequence[Row]:
-        columns = [getattr(self, name).tolist() for name in RUN_FIELDS]
-        return [dict(zip(RUN_FIELDS, values, strict=True)) for values in zip(*columns, strict=True)]
+        # Only Exp-Audit has reasons to fall back.
+        names = RUN_FIELDS if self.audit == "exp" else RUN_FIELDS[:-1]
+        columns = [getattr(self, name).tolist() for name in names]
+        return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
     def _table(self) -> Sequence[Row]:
         return ()  # a notebook shows the summary
@@ -130,6 +151,8 @@ class Summary(JsonValue):
 
     ``error_rate`` has a 95% Clopper-Pearson interval; ``coverage`` is the share of runs whose
     interval for the gap held the truth; ``standard_error`` belongs to ``mean_cost``.
+    ``decided_by_labels`` is the share of runs in which Exp-Audit went over to labels (None for
+    other audits), and ``fallback_reason`` says why, for the first such run.
 
     Examples
     --------
@@ -154,6 +177,8 @@ class Summary(JsonValue):
     cost_quantiles: dict[str, float]
     mean_labels: float
     mean_features: float
+    decided_by_labels: float | None = None
+    fallback_reason: str | None = None
 
     def __str__(self) -> str:
         truth = " or ".join(sorted(self.question.truth(self.gap)))
@@ -164,6 +189,12 @@ class Summary(JsonValue):
         # The adaptive audit has no features: there it counts people whose label was not asked for.
         has_scores = self.audit == "adaptive" and self.mean_features > 0.0
         features_noun = "more people looked at" if has_scores else "feature vectors"
+        by_labels = []
+        if self.decided_by_labels:
+            by_labels.append(
+                f"  by labels   {self.decided_by_labels:.1%} of the runs were decided by labels, "
+                f"not by features; for example because {self.fallback_reason}"
+            )
         return "\n".join(
             [
                 f"{self.audit}: {self.repeats:,} runs, true gap {self.gap:.4f} ({truth})",
@@ -178,5 +209,6 @@ class Summary(JsonValue):
                 f"{self.cost_quantiles['0.95']:,.6g}",
                 f"  asked       {self.mean_labels:,.6g} labels and "
                 f"{self.mean_features:,.6g} {features_noun} on average",
+                *by_labels,
             ]
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from equipoise.worlds.lower_bound_pair import lower_bound_pair
 from equipoise.worlds.table import TableWorld, read_world
 from equipoise.worlds.world import CellWorld, People, Person, World
 
@@ -19,6 +20,7 @@ __all__ = [
     "Person",
     "TableWorld",
     "World",
+    "lower_bound_pair",
     "read_world",
 ]
 
