@@ -9,7 +9,7 @@ import typer
 
 from equipoise.cli import options as shared
 from equipoise.cli.audit_people import KnownPerson
-from equipoise.cli.console import Answer, can_ask, failure_after, show
+from equipoise.cli.console import Output, can_ask, failure_after, show
 from equipoise.cli.option_values import (
     parse_cents,
     parse_group_counts,
@@ -84,7 +84,7 @@ def conclude(
         _confirm_conclusion(live)
     finding = live.conclude(why)
     verdicts = [] if finding is None else [finding.verdict]
-    show(Answer(live.status(), failure=failure_after(failing, verdicts)), json)
+    show(Output(live.status(), failure=failure_after(failing, verdicts)), json)
 
 
 def _confirm_conclusion(live: LiveAudit) -> None:
@@ -158,7 +158,7 @@ def random_accepts(
     show(_change(live, "random_accepts", why, values), json)
 
 
-def _change(live: LiveAudit, kind: str, why: str, values: dict[str, Any]) -> Answer:
+def _change(live: LiveAudit, kind: str, why: str, values: dict[str, Any]) -> Output:
     """Change the audit; return what was taken in, and what became of the verdict.
 
     Parameters
@@ -178,7 +178,7 @@ def _change(live: LiveAudit, kind: str, why: str, values: dict[str, Any]) -> Ans
     answer = describe_reply(reply)
     if reply.state == kind.upper() and not reply.repeated:
         taken_in = "; ".join(describe_event(kind, values, live.settings))
-        answer = Answer(reply, f"{kind.replace('_', ' ')}: {taken_in}")
+        answer = Output(reply, f"{kind.replace('_', ' ')}: {taken_in}")
     return with_verdict(live, answer, finding_before)
 
 

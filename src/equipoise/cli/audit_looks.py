@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from equipoise.cli import options as shared
-from equipoise.cli.console import Answer, Table, failure_after, show, show_activity
+from equipoise.cli.console import Output, Table, failure_after, show, show_activity
 from equipoise.cli.option_values import parse_verdicts
 from equipoise.errors import InvalidInput
 
@@ -78,7 +78,7 @@ def status(
         text += f"\n  forecast    {describe_expected_cost(forecast, audit_status)}"
     data = {**audit_status.to_dict(), "forecast": forecast}
     verdicts = [] if audit_status.finding is None else [audit_status.finding.verdict]
-    show(Answer(data, text, failure_after(failing, verdicts)), json)
+    show(Output(data, text, failure_after(failing, verdicts)), json)
 
 
 def log(
@@ -92,7 +92,7 @@ def log(
 
     live = shared.open_audit(ledger, name)
     events = list(live.events(after=max(0, live.checkpoint().seq - last)))
-    show(Answer(events, [Table(log_rows(events, live.settings))]), json)
+    show(Output(events, [Table(log_rows(events, live.settings))]), json)
 
 
 def list_audits(ledger: shared.Ledger = shared.DEFAULT_LEDGER, json: shared.Json = False) -> None:
@@ -103,7 +103,7 @@ def list_audits(ledger: shared.Ledger = shared.DEFAULT_LEDGER, json: shared.Json
         {"name": row.name, "events": row.seq, "time": row.time, "id": row.uid}
         for row in ledgers.list_audits(ledger)
     ]
-    show(Answer(rows, [Table(rows)]), json)
+    show(Output(rows, [Table(rows)]), json)
 
 
 def report(
@@ -125,7 +125,7 @@ def report(
     with show_activity("Replaying the audit …"):
         audit_report = Report.of(live)
     lines = [f"wrote {write_report(audit_report, path)}" for path in paths]
-    show(Answer(audit_report, "\n".join(lines)), json)
+    show(Output(audit_report, "\n".join(lines)), json)
 
 
 def export(
@@ -148,7 +148,7 @@ def export(
     if verifier:
         write_verifier(path.parent)
     text = f"wrote {path}: {end.seq:,} events\nhead {end.hash}"
-    show(Answer({"file": str(path), **end.to_dict()}, text), json)
+    show(Output({"file": str(path), **end.to_dict()}, text), json)
 
 
 def checkpoint(
@@ -163,7 +163,7 @@ def checkpoint(
     if to is not None:
         live.refuse_overwriting(to)
         end.append_to(to)
-    show(Answer(end), json)
+    show(Output(end), json)
 
 
 def verify(
@@ -193,7 +193,7 @@ def verify(
             proof = live.verify(_read_checkpoints(checkpoint, live.row.uid))
         else:
             raise InvalidInput("'NAME' or '--file' is needed")
-    show(Answer(proof), json)
+    show(Output(proof), json)
 
 
 def _read_checkpoints(texts: list[str] | None, audit_id: str | None) -> list[tuple[int, str]]:

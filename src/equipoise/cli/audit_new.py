@@ -10,7 +10,7 @@ from equipoise.audits.catalogue import AUDITS
 from equipoise.cli import options as shared
 from equipoise.cli import past_options as reading
 from equipoise.cli.audit_changes import LIMITS_PANEL, GroupLimits
-from equipoise.cli.console import Answer, show
+from equipoise.cli.console import Output, show
 from equipoise.cli.option_values import parse_audit_options, parse_cents, parse_group_counts
 from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question, Verdict
@@ -246,7 +246,7 @@ def new(
         actor=actor,
     )
     note = _note_if_past_decides(history, question) if live.finding is None else ""
-    show(Answer(live.status(), f"{live.status()}{note}"), json)
+    show(Output(live.status(), f"{live.status()}{note}"), json)
 
 
 def _note_if_past_decides(history: History, question: Question) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from equipoise.cli import options as shared
-from equipoise.cli.console import Answer, show
+from equipoise.cli.console import Output, show
 from equipoise.cli.option_values import parse_pairs
 from equipoise.cli.replies import describe_reply, with_verdict
 from equipoise.errors import InvalidInput, UnknownName
@@ -202,7 +202,7 @@ def _carry_out(
     file: Path | None,
     columns: list[str] | None,
     results: Path | None,
-) -> Answer:
+) -> Output:
     """Carry out a command of the ledger for one person, or for every row of a file.
 
     Parameters
@@ -252,7 +252,7 @@ def overdue(
         raise InvalidInput("'--days' is needed: the audit was made without '--overdue-after'")
     replies = live.overdue(days=days)
     lines = [f"{len(replies):,} newly overdue", *(f"  {reply.person}" for reply in replies)]
-    show(Answer(replies, "\n".join(lines)), json)
+    show(Output(replies, "\n".join(lines)), json)
 
 
 def write_off(

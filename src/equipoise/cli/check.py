@@ -10,7 +10,7 @@ import typer
 
 from equipoise.cli import options as shared
 from equipoise.cli import past_options as reading
-from equipoise.cli.console import Answer, Part, Table, failure_after, show
+from equipoise.cli.console import Output, Part, Table, failure_after, show
 from equipoise.cli.option_values import parse_verdicts
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.messages.shell import describe
@@ -19,7 +19,7 @@ from equipoise.question import Verdict
 if TYPE_CHECKING:
     from equipoise.free_check import Check
     from equipoise.history import History
-    from equipoise.messages.answer import Answer as AnswerOfFinding
+    from equipoise.messages.answer import Answer
 
 app = typer.Typer(add_completion=False)
 
@@ -174,7 +174,7 @@ def check(
             raise InvalidInput(f"'--report' of a check must end in .html; got {report.name!r}")
         parts.append(f"wrote {write_check(history, findings, report)}")
     failure = failure_after(failing, [finding.verdict for finding in findings])
-    show(Answer(_as_data(history, findings), parts, failure), json)
+    show(Output(_as_data(history, findings), parts, failure), json)
 
 
 def _as_data(history: History, findings: Sequence[Check]) -> dict[str, Any]:
@@ -212,7 +212,7 @@ def _show_several(history: History, findings: Sequence[Check]) -> list[Part]:
     ]
 
 
-def _name_different_groups(answer: AnswerOfFinding) -> str:
+def _name_different_groups(answer: Answer) -> str:
     """Return the two groups that differ, or that it takes several rates together to see it."""
     if answer.decided_by is not None:
         return f"{answer.decided_by.pair.higher} > {answer.decided_by.pair.lower}"

@@ -48,7 +48,7 @@ Part = str | Heading | Table
 
 
 @dataclass(frozen=True)
-class Answer:
+class Output:
     """What a command has found.
 
     Attributes
@@ -59,7 +59,7 @@ class Answer:
         For people: text that is printed unchanged, or lines and tables that are fitted to the
         screen; ``str(data)`` if left out.
     failure
-        What is raised once the answer is shown; None if the command succeeds.
+        What is raised once the rest is printed; None if the command succeeds.
     """
 
     data: object
@@ -67,22 +67,22 @@ class Answer:
     failure: Exception | None = None
 
 
-def show(answer: Answer, json: bool) -> None:
-    """Print an answer, for people or as JSON; raise what ends the command, if something does.
+def show(output: Output, json: bool) -> None:
+    """Print an output, for people or as JSON; raise what ends the command, if something does.
 
     In JSON infinite numbers and NaN are null.
     """
     if json:
-        data = to_plain_data(answer.data)
+        data = to_plain_data(output.data)
         typer.echo(json_module.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
-    elif isinstance(answer.text, str):
-        typer.echo(answer.text or str(answer.data))
+    elif isinstance(output.text, str):
+        typer.echo(output.text or str(output.data))
     else:
         from rich.console import Console
 
-        print_parts(Console(highlight=False), answer.text)
-    if answer.failure is not None:
-        raise answer.failure
+        print_parts(Console(highlight=False), output.text)
+    if output.failure is not None:
+        raise output.failure
 
 
 def failure_after(failing: Collection[Verdict], verdicts: Iterable[Verdict]) -> typer.Exit | None:

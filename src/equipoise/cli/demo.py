@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from equipoise.cli import options as shared
-from equipoise.cli.console import Answer, Heading, Part, Table, show, show_progress
+from equipoise.cli.console import Heading, Output, Part, Table, show, show_progress
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def demo(json: shared.Json = False) -> None:
     """Tell the story on the credit scores of 174,047 people, in seconds."""
     with show_progress("lending and auditing") as progress:
         story = _live_through(progress)
-    show(Answer(story.to_data(), _tell(story)), json)
+    show(Output(story.to_data(), _tell(story)), json)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equipoise._output_files import refuse_overwriting, replace_file
-from equipoise.cli.console import Answer, show_activity
+from equipoise.cli.console import Output, show_activity
 from equipoise.errors import BadData, InvalidInput
 from equipoise.ledger.commands import Reply
 from equipoise.messages.audit_words import REPLY_TEXT
@@ -36,7 +36,7 @@ def carry_out_file(
     columns: Mapping[str, str],
     constants: Mapping[str, str] | None = None,
     results: Path | None = None,
-) -> Answer:
+) -> Output:
     """Carry out a command for every row of a file; running it again changes nothing.
 
     Parameters
@@ -69,7 +69,7 @@ def carry_out_file(
             row_results = _write_results(results, row_results)
         for row_result in row_results:
             batch.add(row_result, describe_error)
-    return Answer(batch, describe_batch(batch), refusal_of(batch))
+    return Output(batch, describe_batch(batch), refusal_of(batch))
 
 
 def _write_results(path: Path, row_results: Iterable[RowResult]) -> Iterator[RowResult]:

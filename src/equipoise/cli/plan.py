@@ -8,7 +8,7 @@ import typer
 
 from equipoise.cli import options as shared
 from equipoise.cli import past_options as reading
-from equipoise.cli.console import Answer, Part, Table, failure_after, show, show_progress
+from equipoise.cli.console import Output, Part, Table, failure_after, show, show_progress
 from equipoise.cli.option_values import parse_denied_rates, parse_verdicts
 from equipoise.display import Row, format_value
 from equipoise.question import Costs
@@ -143,7 +143,7 @@ def plan(
             progress=progress,
         )
     failure = failure_after(failing, [cost_plan.free.verdict])
-    show(Answer(cost_plan, plan_parts(cost_plan), failure), json)
+    show(Output(cost_plan, plan_parts(cost_plan), failure), json)
 
 
 def plan_parts(plan: Plan) -> list[Part]:

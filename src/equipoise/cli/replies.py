@@ -6,7 +6,7 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from equipoise.cli.console import Answer
+from equipoise.cli.console import Output
 from equipoise.messages.audit_words import REPLY_TEXT, UNCHANGED_TEXT
 
 if TYPE_CHECKING:
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 STATES_WITH_REASON = ("UNLINKED", "CONCLUDED", "DECIDED")  # states of an audit that say why
 
 
-def describe_reply(reply: Reply, command: object = None) -> Answer:
+def describe_reply(reply: Reply, command: object = None) -> Output:
     """Return what came of one command, in words too: what to do now, or what is known."""
     from equipoise.people import reply_key
 
     if reply.repeated and reply.state in UNCHANGED_TEXT:
-        return Answer(reply, UNCHANGED_TEXT[reply.state])
+        return Output(reply, UNCHANGED_TEXT[reply.state])
     as_before = ", as before" if reply.repeated else ""
     if reply.state == "PROPOSED":
-        return Answer(
+        return Output(
             reply, f"proposed as {reply.number}{as_before}; somebody else must approve it"
         )
     key = reply_key(reply, command)
     text = REPLY_TEXT.get(key, key.lower())
     if reply.person:
-        return Answer(reply, f"{reply.person}: {text}{as_before}")
+        return Output(reply, f"{reply.person}: {text}{as_before}")
     reason = f": {reply.why}" if reply.state in STATES_WITH_REASON else ""
-    return Answer(reply, f"{text}{as_before}{reason}")
+    return Output(reply, f"{text}{as_before}{reason}")
 
 
-def with_verdict(live: LiveAudit, answer: Answer, finding_before: Finding | None = None) -> Answer:
+def with_verdict(live: LiveAudit, answer: Output, finding_before: Finding | None = None) -> Output:
     """Return an answer with the present verdict, and the earlier one if it was taken back."""
     finding = live.finding
     clauses = []

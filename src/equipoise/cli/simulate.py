@@ -11,7 +11,7 @@ import typer
 from equipoise.audits.catalogue import AUDITS
 from equipoise.cli import options as shared
 from equipoise.cli import past_options as reading
-from equipoise.cli.console import Answer, Part, Table, show, show_activity, show_progress
+from equipoise.cli.console import Output, Part, Table, show, show_activity, show_progress
 from equipoise.cli.option_values import parse_denied_rates, parse_tau, parse_whole_numbers
 from equipoise.display import format_value
 from equipoise.errors import BadData, InvalidInput
@@ -185,7 +185,7 @@ def simulate(
         f"C* = {format_value(least.cost)}: {_explain_lower_bound(least)}",
         runs_table(summaries, least.cost),
     ]
-    show(Answer({"world": world, "runs": summaries, "lower_bound": least}, parts), json)
+    show(Output({"world": world, "runs": summaries, "lower_bound": least}, parts), json)
 
 
 def find_world(sources: list[str], columns: dict[str, Any], denied_rate: list[str] | None) -> World:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from equipoise.cli import options as shared
-from equipoise.cli.console import Answer, Table, show
+from equipoise.cli.console import Output, Table, show
 from equipoise.cli.serve import TokenStorage, require_extra
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def new(
     from equipoise.service import Role
 
     token = store.new(name, Role(role), audit, days=days)
-    show(Answer({"name": name, "role": role, "audit": audit, "token": token}, token), json)
+    show(Output({"name": name, "role": role, "audit": audit, "token": token}, token), json)
 
 
 @app.command("list")
@@ -64,7 +64,7 @@ def list_tokens(
     records = [token.to_dict() for token in _open_store(ledger, tokens).all()]
     columns = ("name", "role", "audit", "expires", "revoked")
     rows = [{column: record[column] for column in columns} for record in records]
-    show(Answer(records, [Table(rows)]), json)
+    show(Output(records, [Table(rows)]), json)
 
 
 @app.command()
@@ -76,7 +76,7 @@ def revoke(
 ) -> None:
     """End a token and what is logged in with it, at once."""
     token = _open_store(ledger, tokens).revoke(name)
-    show(Answer(token.to_dict(), f"{token.name}: revoked {token.revoked}"), json)
+    show(Output(token.to_dict(), f"{token.name}: revoked {token.revoked}"), json)
 
 
 def _open_store(ledger: str, tokens: str) -> TokenStore:

@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 
 from equipoise.cli import app
 from equipoise.cli.app import COMMANDS
-from equipoise.cli.console import Answer, show
+from equipoise.cli.console import Output, show
 from equipoise.finding import Interval
 
 
 def test_numbers_without_limit_are_null(capsys: pytest.CaptureFixture[str]) -> None:
     data = {"most": float("inf"), "range": [Interval(0.0, float("nan")), 1]}
-    show(Answer(data), json=True)
+    show(Output(data), json=True)
     answer = json.loads(capsys.readouterr().out)
     assert answer == {"most": None, "range": [{"lower": 0.0, "upper": None, "estimate": None}, 1]}
 
