@@ -13,6 +13,7 @@ import importlib.util
 import json
 import os
 import re
+import select
 import sqlite3
 import sys
 import threading
@@ -102,6 +103,23 @@ class Connection:
             return datetime.now(UTC)
         now: datetime = self.run("SELECT clock_timestamp()").fetchone()[0]
         return now.astimezone(UTC)
+
+    def is_stale(self) -> bool:
+        """Say whether the server has ended an idle connection, after a restart for example.
+
+        A server sends nothing to an idle connection but its end, so a socket that can be read is
+        one that was closed.
+        """
+        if self.kind == "sqlite":
+            return False
+        from psycopg.pq import TransactionStatus
+
+        if self.raw.closed:
+            return True
+        if self.raw.info.transaction_status != TransactionStatus.IDLE:
+            return False
+        readable, _, _ = select.select([self.raw.fileno()], [], [], 0)
+        return bool(readable)
 
     def close(self) -> None:
         """Let go."""
@@ -249,6 +267,8 @@ class Database:
         self._require_own_process()
         with self._lock:
             try:
+                if self.held and self.held[0].is_stale():
+                    self.close()
                 if not self.held:
                     self.held.append(connect(self.url, self.timeout))
                     self._file = self._file_now()
