@@ -49,12 +49,14 @@ Commands: Any = Annotated[
 Pseudonyms = Annotated[list[Name], Body(embed=True, min_length=1, max_length=MAX_COMMANDS)]
 
 REFUSAL_RESPONSES: dict[int | str, dict[str, Any]] = {
-    code: {"description": title, "model": ProblemModel, "content": {PROBLEM_MEDIA_TYPE: {}}}
-    for code, title in [*PROBLEM_TYPES.values()][::-1]  # of several titles the first
-    if code not in (405, 500)
+    status: {"description": title, "model": ProblemModel, "content": {PROBLEM_MEDIA_TYPE: {}}}
+    # Backwards, so that of several titles of a status the first one stays.
+    for status, title in reversed(list(PROBLEM_TYPES.values()))
+    if status not in (405, 500)
 }
+"""The problems that every endpoint may answer, for the OpenAPI description."""
 MEDIA_TYPES = {"html": "text/html", "json": "application/json", "jsonl": "application/jsonl"}
-# A report is a file of its own, with its style inside; nothing in it may run.
+# A report is a single file with its style inside; no script in it may run.
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 
 router = APIRouter(prefix="/v1/audits", responses=REFUSAL_RESPONSES)
@@ -77,10 +79,10 @@ def commands(context: CommandContext, commands: Commands) -> JSONResponse:
     What is answered is on disk. Commands may be repeated: what was carried out before is answered
     as it was, with ``repeated`` true.
     """
-    values = context.audit.reader.settings.values
-    read_commands = [
-        understand_group(read_command(command.model_dump()), values) for command in commands
-    ]
+    read_commands = []
+    for command in commands:
+        sent_command = read_command(command.model_dump())
+        read_commands.append(understand_group(sent_command, context.audit.values))
     results = []
     for command, result in zip(read_commands, context.results(read_commands), strict=True):
         if isinstance(result, HttpProblem):
@@ -214,8 +216,9 @@ def report(context: ReaderContext, form: Literal["html", "json"] = "html") -> Re
 )
 def export(context: ReaderContext) -> Response:
     """Return every event as a file that anybody can check."""
-    # a few events at a time: nobody waits for a slow reader
-    lines = (f"{line}\n" for line in context.reader.lines(context.reader.checkpoint().seq))
+    head = context.reader.checkpoint()
+    # Read a few at a time, so that a slow client keeps no transaction open.
+    lines = (f"{line}\n" for line in context.reader.lines(head.seq))
     headers = download_headers(context, "export.jsonl")
     return StreamingResponse(lines, media_type=MEDIA_TYPES["jsonl"], headers=headers)
 
@@ -230,7 +233,8 @@ def checkpoints(context: ReaderContext) -> JSONResponse:
 @router.post("/{audit}/checkpoints", response_model=Mark)
 def checkpoint(context: ReaderContext) -> JSONResponse:
     """Hand out the present end of the chain, to keep elsewhere."""
-    return JSONResponse(context.hand_out_checkpoint()[1].to_dict())
+    _, mark = context.hand_out_checkpoint()
+    return JSONResponse(mark.to_dict())
 
 
 @router.post("/{audit}/verifications", response_model=Mark, status_code=202)
@@ -252,7 +256,7 @@ def verification(context: ReaderContext, number: str) -> JSONResponse:
 
 
 def download_headers(context: AuditContext, file_name: str) -> dict[str, str]:
-    """Return the headers of a file to keep, which is named after its audit."""
+    """Return the headers of a file to save, which is named after its audit."""
     return {
         "content-disposition": f"attachment; filename*=UTF-8''{context.audit.url_name}-{file_name}",
         "content-security-policy": REPORT_POLICY,
@@ -273,7 +277,7 @@ def readyz(request: Request) -> JSONResponse:
     """Say whether the ledger can be written and still holds what was seen of it."""
     try:
         request.app.state.audits.require_ready()
-    except Exception:
+    except Exception:  # whatever fails, this server should get no requests now
         raise HttpProblem("storage-unavailable") from None
     return JSONResponse({"status": "ok"})
 

@@ -10,11 +10,13 @@ import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
 from equipoise._json import to_plain_data
 from equipoise.errors import InvalidInput
+from equipoise.history.coding import ValueReader
 from equipoise.ledger import LiveAudit, inputs
 from equipoise.ledger.settings import Settings
 from equipoise.ledger.store import AuditRow, Store
@@ -39,6 +41,15 @@ class OpenAudit:
         self.writer = LiveAudit.open(settings.ledger, row.uid, timeout=settings.wait_seconds)
         self.reader = LiveAudit.open(settings.ledger, row.uid)
         self.reports = ReportCache(self.reader)
+
+    @cached_property
+    def values(self) -> ValueReader:
+        """How groups, decisions and outcomes that callers send are understood.
+
+        It never changes, so it is read once, by the handle for commands: every command needs it,
+        and reading it anew would make each wait for the other handle to catch up.
+        """
+        return self.writer.settings.values
 
     def close(self) -> None:
         """Close the connections to the database."""
