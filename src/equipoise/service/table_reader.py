@@ -1,7 +1,7 @@
 """A program that reads one table within limits of memory and time, and answers in JSON.
 
-The service runs it for an uploaded table, as a process of its own: what is in the file can spoil
-nothing else.
+The service runs it for an uploaded table in a separate process, so that a hostile file can only
+stop this process. An empty answer means that the limits were reached.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from equipoise.errors import EquipoiseError, InvalidInput
 from equipoise.history.problems import InvalidReading, UnreadTable
 
 MAX_PEOPLE = 100_000  # people in one upload
-MAX_ANSWER_CHARACTERS = 64 << 20  # characters that the service is ready to hear
-ADDRESS_SPACE_HEADROOM = 3 << 30  # address space that engines reserve without using it
+MAX_ANSWER_CHARACTERS = 64 << 20  # that the service is ready to read
+ADDRESS_SPACE_HEADROOM = 3 << 30  # bytes that engines reserve without using them
 
 
 def _main() -> None:
@@ -30,23 +30,33 @@ def _main() -> None:
         answer: dict[str, Any] = {"found": _people(job) if "people" in job else _counts(job)}
     except MemoryError:
         return
-    except Exception as error:  # whatever a broken file does to its reader
+    except Exception as error:  # a broken file may raise anything in the library that reads it
         if "Out of Memory" in str(error):  # of the engine, whose limit is smaller
             return
-        is_our_message = isinstance(error, EquipoiseError)
-        answer = {"error": str(error) if is_our_message else f"cannot read the table: {error}"}
-        if isinstance(error, UnreadTable | InvalidReading):
-            answer["problems"] = [problem.to_dict() for problem in error.problems]
-        if isinstance(error, UnreadTable) and error.proposal is not None:
-            answer["proposal"] = error.proposal.to_dict()
+        answer = _refusal(error)
     answer_text = json.dumps(answer, default=str)
-    sys.stdout.write(
-        answer_text if len(answer_text) <= MAX_ANSWER_CHARACTERS else ""
-    )  # nothing: it takes too much
+    if len(answer_text) <= MAX_ANSWER_CHARACTERS:
+        sys.stdout.write(answer_text)
+
+
+def _refusal(error: Exception) -> dict[str, Any]:
+    """Return why the table cannot be read, with its problems and a proposal if there are any."""
+    is_our_message = isinstance(error, EquipoiseError)
+    refusal: dict[str, Any] = {
+        "error": str(error) if is_our_message else f"cannot read the table: {error}"
+    }
+    if isinstance(error, UnreadTable | InvalidReading):
+        refusal["problems"] = [problem.to_dict() for problem in error.problems]
+    if isinstance(error, UnreadTable) and error.proposal is not None:
+        refusal["proposal"] = error.proposal.to_dict()
+    return refusal
 
 
 def _limit(memory: int, seconds: int, folder: str) -> None:
-    """Limit this process, and the engine in it, which would rather take what the machine has."""
+    """Limit this process to so many bytes of memory and seconds of processor time.
+
+    The engine in it would otherwise take what the machine has; it writes to ``folder`` only.
+    """
     for resource_kind, limit in (
         (resource.RLIMIT_AS, memory + ADDRESS_SPACE_HEADROOM),
         (resource.RLIMIT_DATA, 2 * memory),
@@ -59,6 +69,7 @@ def _limit(memory: int, seconds: int, folder: str) -> None:
 
     connect = duckdb.connect
 
+    # Replaced in the module, because the reader opens connections in several places.
     def connect_within_limits(*args: Any, **kwargs: Any) -> duckdb.DuckDBPyConnection:
         connection = connect(*args, **kwargs)
         connection.execute(f"SET memory_limit = '{memory // 2}B'")
@@ -69,7 +80,8 @@ def _limit(memory: int, seconds: int, folder: str) -> None:
     duckdb.connect = connect_within_limits
 
 
-def _counts(job: Mapping[str, Any]) -> Any:
+def _counts(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the counts of a table of past decisions, its notes and the meaning of its values."""
     from equipoise.history import History
 
     history = History.read(job["path"], **job["options"])

@@ -28,11 +28,13 @@ TOKEN_COLUMNS = (
     "id", "name", "role", "audit", "secret_hash", "created", "expires", "revoked", "logged_out"
 )  # fmt: skip
 """The columns of ``service_tokens``; ``database.py`` makes the table."""
+MAX_DAYS = 3660  # of validity
+MAX_TOKEN_CHARACTERS = 200
 LOGIN_LINK = "login link"  # how the names of tokens begin that a server makes for itself
 
 
 class Role(StrEnum):
-    """What the holder of a token is to an audit."""
+    """What the holder of a token may do with an audit; ``Caller.may_do`` has the rules."""
 
     WRITER = "writer"
     AUDITOR = "auditor"
@@ -41,14 +43,25 @@ class Role(StrEnum):
 
 
 READERS = (Role.AUDITOR, Role.APPROVER, Role.REGULATOR)
+"""The roles that may see an audit; writers learn only what their commands are answered."""
 
 
 @dataclass(frozen=True)
 class Token(JsonValue):
-    """One token without its secret; ``audit`` is the only audit it opens, None for every one.
+    """One token without its secret. Times are UTC, in the ledger's form.
 
-    ``logged_out`` is when its holder last logged out: browsers that logged in before are no longer
-    let in.
+    Attributes
+    ----------
+    id
+        The part of the token by which it is found.
+    name
+        Who holds it: the actor in every event.
+    audit
+        The only audit that it opens, None for every audit.
+    revoked
+        When it was revoked, None if it was not.
+    logged_out
+        When its holder last logged out: sessions that began before are over.
     """
 
     id: str
@@ -61,7 +74,7 @@ class Token(JsonValue):
     logged_out: str = ""
 
     def lives(self, now: datetime) -> bool:
-        """Whether it opens anything."""
+        """Whether the token is neither revoked nor expired."""
         return self.revoked is None and format_timestamp(now) < self.expires
 
     @property
@@ -71,7 +84,7 @@ class Token(JsonValue):
 
 
 class TokenStore:
-    """Tokens and marks in a database; may be shared between threads.
+    """Tokens in a database; may be shared between threads.
 
     Examples
     --------
@@ -103,8 +116,9 @@ class TokenStore:
         return self._make(f"{LOGIN_LINK} of {user}, {made_at}", Role.AUDITOR, None, days=1.0)
 
     def _make(self, name: str, role: Role, audit: str | None, days: float) -> str:
-        if not 0 < days <= 3660:
-            raise InvalidInput(f"'days' must be more than 0 and at most 3660; got {days!r}")
+        """Store a new token and return its text."""
+        if not 0 < days <= MAX_DAYS:  # also refuses what is not a number
+            raise InvalidInput(f"'days' must be more than 0 and at most {MAX_DAYS}; got {days!r}")
         checked_name = inputs.name("name", name)
         scope = None if audit is None else inputs.name("audit", audit)
         if any(token.name == checked_name for token in self.all()):
@@ -142,7 +156,12 @@ class TokenStore:
     def find(self, text: str) -> Token | None:
         """Return the valid token that has this text, None if there is none."""
         parts = text.split("_", 2)
-        if len(text) > 200 or not text.isascii() or len(parts) != 3 or parts[0] != "eqp":
+        if (
+            len(text) > MAX_TOKEN_CHARACTERS
+            or not text.isascii()
+            or len(parts) != 3
+            or parts[0] != "eqp"
+        ):
             return None
         _, token_id, secret = parts
         token, secret_hash = self._valid_token(token_id)
