@@ -136,19 +136,26 @@ def name_groups(
     missing_name = None if options.missing_group == "refuse" else options.missing_group
     n_strata = len(as_tuple(options.within))
     grouping = Grouping(tuple(labels_by_column), missing_name, strata=n_strata)
+    return _fill_in_groups(rows, options.groups, grouping), grouping, notes
+
+
+def _fill_in_groups(
+    rows: RowCombinations, columns: Sequence[str], grouping: Grouping
+) -> list[RowCombination]:
+    """Fill in the group of each row; raise if two groups would have one name."""
     keys_of_group: dict[str, tuple[str, ...]] = {}
     named_rows = []
     for row in rows:
-        texts = [row.values[column] for column in options.groups]
+        texts = [row.values[column] for column in columns]
         keys = tuple("" if is_missing(text) else key_of(text) for text in texts)
         group = grouping.group_name(texts)
+        # "a & b" with "c" and "a" with "b & c" are both called "a & b & c".
         is_ambiguous = keys_of_group.setdefault(group, keys) != keys
-        if is_ambiguous or (n_strata and group.count(WITHIN) > 1):
-            columns = list(options.groups)
-            fields = {"columns": columns, "group": group, "and": AND, "within": WITHIN}
+        if is_ambiguous or (grouping.strata and group.count(WITHIN) > 1):
+            fields = {"columns": list(columns), "group": group, "and": AND, "within": WITHIN}
             raise UnreadTable(Problem("group-names-clash", fields))
         named_rows.append(replace(row, group=group))
-    return named_rows, grouping, notes
+    return named_rows
 
 
 def _label_group_column(

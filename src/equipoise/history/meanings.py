@@ -212,18 +212,9 @@ def _classify_by_outcomes(
     explained: Collection[str],
 ) -> dict[str, Clue]:
     """Return clues by words, corrected by how often outcomes are known after a decision."""
-    shares = {key: labelled_counts.get(key, 0) / size for key, size in sizes.items()}
-    often_known = {key for key in shares if MUCH_RARER * shares[key] > max(shares.values())}
-    has_denial = any(re.fullmatch(BAD_WORDS, key) for key in often_known)
-    if len(often_known) > 1 or has_denial:
-        # A denial or a withdrawal may have a word for no outcome, which looks like an outcome.
-        often_known = {
-            key
-            for key in often_known
-            if word_clues[key] is Clue.POSITIVE_WORD and key not in explained
-        }
+    often_known = _decisions_with_outcomes(word_clues, sizes, labelled_counts, explained)
     approvals = {key for key in often_known if word_clues[key] is not Clue.NOTHING_WORD}
-    if explained or len(approvals) == len(shares):  # a person's words go first; nothing to compare
+    if explained or len(approvals) == len(sizes):  # a person's words go first; nothing to compare
         approvals = set()
     clues = dict(word_clues)
     for key, clue in word_clues.items():
@@ -234,6 +225,25 @@ def _classify_by_outcomes(
         elif clue is Clue.POSITIVE_WORD and approvals:
             clues[key] = Clue.NONE  # another decision is the approval
     return clues
+
+
+def _decisions_with_outcomes(
+    word_clues: Mapping[str, Clue],
+    sizes: Mapping[str, int],
+    labelled_counts: Mapping[str, int],
+    explained: Collection[str],
+) -> set[str]:
+    """Return the decisions after which outcomes are known, and not much rarer than after any."""
+    shares = {key: labelled_counts.get(key, 0) / size for key, size in sizes.items()}
+    largest_share = max(shares.values())
+    often_known = {key for key, share in shares.items() if MUCH_RARER * share > largest_share}
+    has_denial = any(re.fullmatch(BAD_WORDS, key) for key in often_known)
+    if len(often_known) <= 1 and not has_denial:
+        return often_known
+    # A denial or a withdrawal may have a word for no outcome, which looks like an outcome. So only
+    # a word for an approval counts.
+    positive_words = {key for key, clue in word_clues.items() if clue is Clue.POSITIVE_WORD}
+    return (often_known & positive_words) - set(explained)
 
 
 def _resolve(values: _Unexplained, is_said: Mapping[str, bool]) -> tuple[Fix, ...]:

@@ -64,27 +64,36 @@ def require_random(counted: CountedTable) -> Note:
 
 def _denied_samples(counted: CountedTable, column: str) -> dict[tuple[str, bool], Array]:
     """Return a column's numbers of denied people, by group and by whether they were accepted."""
-    counted_columns = counted.options.columns
-    columns = tuple(dict.fromkeys((*counted_columns, column)))
-    column_index = columns.index(column)
-    rows: list[tuple[tuple[str, ...], int]] = []
-    for *values, count in counted.table.count(columns):
-        rows.append((tuple(map(text_of, values)), int(count)))
-    texts = {row_texts[column_index] for row_texts, _ in rows}
-    numbers = _read_numbers(column, sorted(text for text in texts if not is_missing(text)))
     combination_of: Mapping[tuple[str, ...], RowCombination] = {
         tuple(combination.values.values()): combination for combination in counted.rows
     }
+    people = _count_with_column(counted, column)
+    texts = {text for _, text, _ in people if not is_missing(text)}
+    numbers = _read_numbers(column, sorted(texts))
     parts: dict[tuple[str, bool], list[Array]] = {}
-    for row_texts, count in rows:
+    for values, text, count in people:
         # Rows that were left out, such as withdrawn applications, have no combination.
-        combination = combination_of.get(row_texts[: len(counted_columns)])
-        number = numbers.get(row_texts[column_index])
+        combination = combination_of.get(values)
+        number = numbers.get(text)
         if combination is None or number is None or combination.is_approved:
             continue
         sample = (combination.group, combination.is_random_accept)
         parts.setdefault(sample, []).append(np.full(count, number))
     return {sample: np.concatenate(arrays) for sample, arrays in parts.items()}
+
+
+def _count_with_column(
+    counted: CountedTable, column: str
+) -> list[tuple[tuple[str, ...], str, int]]:
+    """Count rows by one column more: values as before, that column's text, number of rows."""
+    counted_columns = counted.options.columns
+    columns = tuple(dict.fromkeys((*counted_columns, column)))
+    column_index = columns.index(column)
+    people = []
+    for *row_values, count in counted.table.count(columns):
+        texts = tuple(map(text_of, row_values))
+        people.append((texts[: len(counted_columns)], texts[column_index], int(count)))
+    return people
 
 
 def _read_numbers(column: str, texts: Collection[str]) -> dict[str, float]:
