@@ -178,7 +178,7 @@ def test_the_finished_command_is_the_one_that_was_typed(loans: Path, tmp_path: P
 def test_a_bad_file_is_one_line_and_code_2(tmp_path: Path) -> None:
     done = equipoise("check", tmp_path / "none.csv", *COLUMNS)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"error: 'source': no file '{tmp_path / 'none.csv'}'\n"
+    assert done.stderr == f"error: File not found: {tmp_path / 'none.csv'}\n"
 
 
 def test_on_adult_the_naive_answer_is_wrong_and_the_bounds_hold_the_truth(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_errors_are_json_where_answers_are() -> None:
     done = in_process("check", "none.csv", "-g", "a", "-d", "b", "-o", "c", "--json")
     assert (done.returncode, done.stdout) == (2, "")
     said = json.loads(done.stderr)
-    assert said == {"error": "InvalidInput", "message": "'source': no file 'none.csv'"}
+    assert said == {"error": "InvalidInput", "message": "File not found: none.csv"}
     assert json.loads(in_process("check", "--json").stderr)["error"] == "UsageError"
     assert json.loads(in_process("chek", "--json").stderr)["error"] == "UsageError"
     assert in_process("chek").stderr.startswith("error: ")

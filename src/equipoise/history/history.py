@@ -23,7 +23,7 @@ from equipoise.messages.texts import list_with_counts
 
 @dataclass(frozen=True)
 class ReadSummary(JsonValue):
-    """What a table held and how it was understood, so that a person can see whether it was."""
+    """What a table held and how it was understood, for a person to check."""
 
     source: str
     engine: str  # where it was counted
@@ -36,11 +36,13 @@ class ReadSummary(JsonValue):
     def __str__(self) -> str:
         texts = {"source": f"{self.source}, {self.rows:,} rows counted by {self.engine}"}
         texts |= {**self.columns, "period": self.period}
-        for role, coded in (("decision", self.decision), ("outcome", self.outcome)):
-            parts = [
-                f"{bit} = {list_with_counts(values)}" for bit, values in coded.items() if values
-            ]
-            texts[role] += f": {'; '.join(parts)}" if parts else ""
+        for role, values_by_meaning in (("decision", self.decision), ("outcome", self.outcome)):
+            meanings = []
+            for bit, values in values_by_meaning.items():
+                if values:
+                    meanings.append(f"{bit} = {list_with_counts(values)}")
+            if meanings:
+                texts[role] += f": {'; '.join(meanings)}"
         width = max(9, *map(len, self.columns))
         return "\n".join(f"  {role:<{width}} {text}" for role, text in texts.items() if text)
 
@@ -110,7 +112,7 @@ class History(Past, Displayable):
         """Count a table of past decisions without loading it.
 
         Values are compared without the blanks around them and without regard to upper and lower
-        case; :attr:`notes` says where that mattered. What is ambiguous is refused.
+        case; :attr:`notes` shows where that mattered. Ambiguous values are refused.
 
         Parameters
         ----------
@@ -118,8 +120,9 @@ class History(Past, Displayable):
             Files (CSV, Parquet, Excel), globs, folders, Delta tables, SQLite and DuckDB files, the
             address of a database, a frame, a lazy frame, a mapping of names to lists or arrays, a
             connection or an engine: ``docs/how-to/read-data.md`` lists them all. Or a file that
-            ``equipoise check`` saved as ``loans.toml``: it names the table and says all that
-            follows here; what is given beside it goes first, values that mean 1 or 0 by role.
+            ``equipoise check`` saved as ``loans.toml``: it names the table and has the arguments
+            that follow. Arguments that are given beside it go first, values that mean 1 or 0 by
+            role.
         group
             The column that names a person's group; several make the groups of their
             intersections, called for example ``Black & female``.
@@ -128,8 +131,8 @@ class History(Past, Displayable):
             called for example ``mortgage | Black``, and ``Compare(within=True)`` compares them
             inside each only.
         decision, outcome
-            The columns of decisions and outcomes: 0/1 or true/false, or else see ``positive``. An
-            outcome must be there for every approved person (or see ``unknown``), for nobody else.
+            The columns of decisions and outcomes: 0/1 or true/false, or else see ``positive``.
+            Every approved person must have an outcome (or see ``unknown``), and no other person.
         positive, negative
             The value or values that mean 1, and those that mean 0: for both columns, or for each
             by role or by the column's name, as in ``{"decision": "approved", "outcome": ["repaid",
@@ -155,9 +158,9 @@ class History(Past, Displayable):
             are like the known ones.
         random_accepts
             The column that marks (1 or true) people whom the policy denied and a test programme
-            accepted all the same. Everybody denied in a group must have had the same chance of
-            that: near misses and overrides by judgement are not such people. They count as denied,
-            and what is known of their outcomes costs nothing.
+            accepted all the same. All denied people of a group must have had the same chance of
+            that, so near misses and overrides by judgement must not be marked. Marked people count
+            as denied, and their known outcomes cost nothing.
         random_accepts_against
             Columns, such as a score or a date, by which the accepted are compared with the other
             denied of their group, beside ``date``: a programme that was not random is refused.
@@ -166,21 +169,20 @@ class History(Past, Displayable):
             ``check(..., deciders="as_random")`` makes use of it. Where cases are dealt out within
             courts or months, name these in ``within``.
         min_cases
-            Count deciders of fewer cases in a group together. Whoever is counted together must
-            be chosen by numbers of cases, as here, never by how often they approve.
+            Count deciders of fewer cases in a group together. Deciders may be put together by
+            their numbers of cases, as here, but never by how often they approve.
         id
-            The column that tells people apart. Somebody who is there more than once would count as
-            often, and the guarantee would be lost.
+            The column that identifies people. A person who is there more than once would count more
+            than once, and the guarantee would be lost.
         repeated
             What to do with people who are there more than once: ``"refuse"`` them, or count rows
             that say the same of a person once (``"count_once"``; rows that differ are refused).
         date, since, until
-            Read only people with ``since <= date < until``, by day.
-            The rule must be fixed beforehand, by how long outcomes take, never by what is known of
-            them.
+            Read only people with ``since <= date < until``, by day. Choose the period beforehand,
+            by how long outcomes take, never by which outcomes are known.
         seed
             Another seed for RS-Audit and Baseline, which read past people in an order that is drawn
-            from the counts. The finding names it; it makes another audit.
+            from the counts. The finding names it, because another seed makes another audit.
         table, query
             What to read of a database; ``table`` also names a sheet of an Excel file.
         encoding
@@ -257,10 +259,10 @@ class History(Past, Displayable):
         """
         groups = _feature_columns(sensitive_features)
         strata = _feature_columns(control_features, "control_feature")
-        given = {"y_true": y_true, "y_pred": y_pred, **strata, **groups}
-        columns = {name: np.ravel(np.asarray(own, dtype=object)) for name, own in given.items()}
-        named = {"group": list(groups), "within": list(strata), **options}
-        return cls.read(columns, decision="y_pred", outcome="y_true", **named)
+        arrays = {"y_true": y_true, "y_pred": y_pred, **strata, **groups}
+        table = {name: np.ravel(np.asarray(array, dtype=object)) for name, array in arrays.items()}
+        arguments = {"group": list(groups), "within": list(strata), **options}
+        return cls.read(table, decision="y_pred", outcome="y_true", **arguments)
 
     @classmethod
     def from_cells(
@@ -306,9 +308,12 @@ class History(Past, Displayable):
         return f"<History of {self.cells.total:,g} people in {len(self.cells)} groups>"
 
     def __str__(self) -> str:
-        read = [] if self.summary is None else [str(self.summary)]
-        notes = [f"- {note}" for note in self.notes]
-        return "\n".join([repr(self)[1:-1], *read, str(self.cells), *notes])
+        lines = [repr(self)[1:-1]]
+        if self.summary is not None:
+            lines.append(str(self.summary))
+        lines.append(str(self.cells))
+        lines += [f"- {note}" for note in self.notes]
+        return "\n".join(lines)
 
 
 def _read(source: object, options: ReadOptions) -> History:
@@ -324,7 +329,14 @@ def _read(source: object, options: ReadOptions) -> History:
 
 
 def as_past(history: object, reading: Mapping[str, object]) -> Past:
-    """Return past decisions: as they are, or read from a table as :meth:`History.read` would."""
+    """Return past decisions: as they are, or read from a table as :meth:`History.read` would.
+
+    Raises
+    ------
+    InvalidInput
+        If ``reading`` has an argument that :meth:`History.read` does not take, or any argument
+        although ``history`` has been read already.
+    """
     for name in reading:
         if name not in DEFAULTS:
             raise InvalidInput(
@@ -341,8 +353,12 @@ def as_past(history: object, reading: Mapping[str, object]) -> Past:
 
 
 def past_rows(cells: Cells, *, exact: bool = False) -> list[Row]:
-    """Return what is known of each group's past, as terminals, notebooks and pages show it."""
+    """Return a row of texts per group, as terminals, notebooks and pages show past decisions.
+
+    ``exact`` tells that the cells are shares of the population, not counts of people.
+    """
     rows: list[Row] = []
+    has_random_accepts = any(c.random_accepts for c in cells.values())
     for group, c in cells.items():
         n_known = c.approved - c.approved_unknown
         good_share = f"{c.approved_positive / n_known:.1%}" if n_known else "–"
@@ -355,7 +371,7 @@ def past_rows(cells: Cells, *, exact: bool = False) -> list[Row]:
             "good of these": good_share,
             "denied: nobody knows": denied,
         }
-        if any(other.random_accepts for other in cells.values()):
+        if has_random_accepts:
             row["random accepts"] = f"{c.denied - c.denied_without_outcome:,g} known"
         rows.append(row)
     return rows

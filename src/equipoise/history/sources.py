@@ -1,7 +1,7 @@
-"""Where past decisions may be: files, folders, databases, frames and columns in memory.
+"""Sources of past decisions: files, folders, databases, frames and columns in memory.
 
-Whatever is opened becomes a table that is asked where it is. Cells of CSV are read as text, so that
-no type is guessed.
+Every source becomes a table that its own engine counts. Cells of CSV files are read as text, so
+that no type is guessed.
 """
 
 from __future__ import annotations
@@ -149,24 +149,28 @@ def _scan_files(
 def _files_of(pattern: str) -> tuple[list[str], int]:
     """Return the files that a path, glob or folder stands for, and how many others are there."""
     pattern = pattern.removeprefix("file://")
-    description, n_ignored = "file", 0
     if os.path.isdir(pattern):
-        description = "CSV or Parquet file in the folder"
-        files = [
-            str(path)
-            for path in sorted(Path(pattern).rglob("*"), key=str)
-            if path.is_file()
-            and not any(part[0] in "._" for part in path.relative_to(pattern).parts)
-        ]
-        paths = [path for path in files if _all_end([path], (*PARQUET, *CSV))]
-        n_ignored = len(files) - len(paths)
-    elif "://" in pattern or os.path.exists(pattern):
-        paths = [pattern]
-    else:
-        paths = sorted(glob.glob(pattern, recursive=True))
+        return _files_in_folder(Path(pattern))
+    if "://" in pattern or os.path.exists(pattern):
+        return [pattern], 0
+    paths = sorted(glob.glob(pattern, recursive=True))
     if not paths:
-        raise InvalidInput(f"'source': no {description} {pattern!r}")
-    return paths, n_ignored
+        raise InvalidInput(f"File not found: {pattern}")
+    return paths, 0
+
+
+def _files_in_folder(folder: Path) -> tuple[list[str], int]:
+    """Return the CSV and Parquet files below a folder, and how many other files are there."""
+    files = []
+    for path in sorted(folder.rglob("*"), key=str):
+        # Engines mark what belongs to themselves, such as _SUCCESS, by the first character.
+        is_internal = any(part[0] in "._" for part in path.relative_to(folder).parts)
+        if path.is_file() and not is_internal:
+            files.append(str(path))
+    tables = [path for path in files if _all_end([path], (*PARQUET, *CSV))]
+    if not tables:
+        raise InvalidInput(f"There is no CSV or Parquet file in the folder {str(folder)!r}")
+    return tables, len(files) - len(tables)
 
 
 def _all_end(paths: Sequence[str], endings: tuple[str, ...]) -> bool:
