@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from itertools import islice
 from typing import TypeVar
 
@@ -36,12 +37,18 @@ def key_of(value: object) -> str:
     >>> [key_of(value) for value in (" Repaid", "REPAID ", 1, "1.0", True)]
     ['repaid', 'repaid', '1', '1', '1']
     """
-    word = text_of(value).strip().casefold()
+    return _key_of_text(text_of(value))
+
+
+@lru_cache(maxsize=10_000)  # a table has few different values, and each is in many combinations
+def _key_of_text(text: str) -> str:
+    word = text.strip().casefold()
     word = {"true": "1", "false": "0"}.get(word, word)
     try:
         number = float(word)
     except ValueError:
         return word
+    # Larger numbers may be identifiers, of which a float would lose digits.
     return f"{number:.15g}" if abs(number) < 1e15 else word
 
 
