@@ -17,10 +17,17 @@ from rich.console import Console
 import equipoise
 from equipoise.cli.console import show_progress
 from equipoise.errors import EquipoiseError, UnknownName, require_n_jobs
-from paper import blackbox, embedded, families, notes, synthetic, theorems
+from paper import blackbox, embedded, families, notes, parameters, synthetic, theorems
 from paper.page import Chapter, Settings, write_page
 from paper.pictures import legend_below, new_figure, to_svg
-from paper.tables import LAW_SCHOOL, law_school
+from paper.tables import (
+    CLASSIFIERS,
+    LAW_SCHOOL,
+    PAPER_CLASSIFIERS,
+    law_school,
+    load_classifier,
+    register_csv,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,6 +37,7 @@ EXPERIMENTS: dict[str, Callable[[Settings], Chapter]] = {
     "blackbox": blackbox.run,
     "synthetic": synthetic.run,
     "embedded": embedded.run,
+    "parameters": parameters.run,
     "theorems": theorems.run,
     "families": families.run,
     "notes": notes.run,
@@ -50,8 +58,18 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--quick", action="store_true", help="few repeats: does everything work?")
     add("--n-jobs", type=int, default=2, help="processes, -1 for all")
     add("--seed", type=int, default=0, help="where randomness starts")
+    add("--paper-seeds", action="store_true", help="five runs, with the paper's five seeds")
     law = os.environ.get(LAW_SCHOOL) or None
     add("--law-school", type=Path, default=law, metavar="FILE", help=f"else {LAW_SCHOOL}")
+    add("--dataset", metavar="FILE.csv", help="audit classifiers on a table of your own")
+    add("--group", default="group", metavar="COLUMN", help="of --dataset: the group, two values")
+    add("--outcome", default="outcome", metavar="COLUMN", help="of --dataset: the outcome, 0 or 1")
+    add(
+        "--classifier",
+        action="append",
+        metavar="MODULE:FUNCTION",
+        help="audit this one; FUNCTION returns a classifier with fit and predict",
+    )
     add("--docs", type=Path, metavar="FOLDER", help="also write the page and pictures there")
     return parser.parse_args(arguments)
 
@@ -80,7 +98,7 @@ def reproduce(to_do: argparse.Namespace) -> None:
     require_n_jobs(to_do.n_jobs)
     if to_do.law_school:
         law_school(to_do.law_school)  # refuses what is not that table
-    settings = Settings(to_do.quick, to_do.seed, to_do.law_school)
+    settings = Settings(to_do.quick, to_do.seed, to_do.law_school, to_do.paper_seeds)
     chosen = [name for name in EXPERIMENTS if not to_do.only or name in to_do.only]
     work, version = Memory(to_do.out / "cache", verbose=0).cache(run_one), version_of(settings)
     kept = [name for name in chosen if work.check_call_in_cache(name, settings, version)]
@@ -96,6 +114,7 @@ def reproduce(to_do: argparse.Namespace) -> None:
     figure_1 = to_svg(partial(draw_figure_1, chapters)) if shown else None
     command = "python -m paper" + " --quick" * to_do.quick
     command += f" --seed {to_do.seed}" * bool(to_do.seed)
+    command += " --paper-seeds" * to_do.paper_seeds
     write_page(chapters, figure_1, command, out=to_do.out, docs=to_do.docs)
     say = partial(Console(highlight=False).print, markup=False)
     for chapter in chapters.values():
@@ -105,8 +124,35 @@ def reproduce(to_do: argparse.Namespace) -> None:
     for chapter in chapters.values():
         if chapter.left_out:
             say(chapter.left_out, style="yellow")
+    if to_do.quick:
+        say("Caution: --quick has few runs; its verdicts on claims are not reliable.", style="bold")
     say(f"{len(kept)} of {len(chosen)} experiments kept from before.")
     say(f"Page: {to_do.out / 'paper.html'}")
+
+
+def audit_own(to_do: argparse.Namespace) -> None:
+    """Draw the black-box figure for the user's own table or classifiers."""
+    dataset = "adult"
+    if to_do.dataset:
+        dataset = Path(to_do.dataset).stem
+        register_csv(dataset, to_do.dataset, group=to_do.group, outcome=to_do.outcome)
+    classifiers = [
+        name if name in CLASSIFIERS else load_classifier(name)
+        for name in to_do.classifier or PAPER_CLASSIFIERS
+    ]
+    settings = Settings(to_do.quick, to_do.seed, to_do.law_school, to_do.paper_seeds)
+    summary, picture = blackbox.run_own(dataset, classifiers, settings)
+    to_do.out.mkdir(parents=True, exist_ok=True)
+    figure_path = to_do.out / f"{dataset}.svg"
+    figure_path.write_text(picture, encoding="utf-8")
+    summary.to_csv(to_do.out / f"{dataset}.csv", index=False, lineterminator="\n")
+    say = partial(Console(highlight=False).print, markup=False)
+    for row in summary.to_dict("records"):
+        say(
+            f"{row['classifier']}: true EOD {row['true_EOD']:.3f}; at tau = 1000 Baseline "
+            f"{row['Baseline']:,.0f}, RS-Audit {row['RS-Audit']:,.0f}"
+        )
+    say(f"Figure: {figure_path}")
 
 
 def draw_figure_1(chapters: Mapping[str, Chapter]) -> Figure:
@@ -128,7 +174,11 @@ def draw_figure_1(chapters: Mapping[str, Chapter]) -> Figure:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command; bad input is one line and code 2."""
     try:
-        reproduce(parse(arguments))
+        to_do = parse(arguments)
+        if to_do.dataset or to_do.classifier:
+            audit_own(to_do)
+        else:
+            reproduce(to_do)
     except EquipoiseError as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from error

@@ -155,7 +155,8 @@ of its size has. “The code” is the authors' repository,
    a request. In 2 of the 75 rows of Exp-Audit `pred_fair` is not `true_fair` (run 4, epsilon =
    0.2), where the text says always right. Synthetic: the rows shown in experiments/plots.ipynb
    (commit b189592), which have its epsilons and prices; run 5 at epsilon = 0.001, true EOD 0.171.
-9. **When Exp-Audit is cheaper** (“significantly lower”). At the printed constants where c_lab
+9. **When Exp-Audit is cheaper** (“significantly lower”). At the printed constants (R with
+   log(12K/delta)) where c_lab
    P[Y=0|f=0] exceeds {{ above[0] | n(3) }} c_feat at epsilon = 0.1 and {{ above[1] | n(3) }}
    c_feat at 0.001; with the R that the proof needs, {{ above[2] | n(2) }}.
 10. **A cost that does not depend on epsilon.** The term with c_feat is of order 1/epsilon² by
@@ -209,7 +210,8 @@ of its size has. “The code” is the authors' repository,
     SMOTE-resampled rows with class weights 99:1. We follow the text.
 22. **“fair” is not trained to be fair** (get_f_0()). For logistic regression the code calls the
     training without fair=True: its “fair” is all_LR. Ours is trained under equalized odds; true EOD
-    on Adult {{ eod_fair | n(2) }}, all_LR {{ eod_all_LR | n(2) }}.
+    on Adult {{ eod_fair | n(2) }}, all_LR {{ eod_all_LR | n(2) }}. That is one training sample: one
+    seed of the classifier, as in the paper, where the runs differ in the audit's seeds only.
 23. **Scaled for training, unscaled for deciding** (clf_pipeline(), get_f_0()). The code scales the
     training rows and not the rows that it decides on. We encode once.
 24. **Number of samples** (figures 2 and 3, “requested labels”). The code's counter starts anew for

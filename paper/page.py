@@ -18,6 +18,10 @@ from markdown_it import MarkdownIt
 from pandas import DataFrame
 
 from equipoise import __version__
+from paper.items import items_table, map_table
+
+PAPER_SEEDS = (1092, 42, 13, 729, 333)
+"""The five seeds of the paper's experiments."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,13 @@ class Settings:
     quick: bool = False  # few repeats: does everything work?
     seed: int = 0
     law_school: Path | None = None
+    paper_seeds: bool = False  # the paper's five seeds, one run each
+
+    def run_seeds(self, n_runs: int) -> list[list[int]]:
+        """Return the seeds of an experiment's runs: the paper's five, or ours from ``seed`` on."""
+        if self.paper_seeds:
+            return [[seed] for seed in PAPER_SEEDS]
+        return [[self.seed, run] for run in range(n_runs)]
 
 
 class Claim(NamedTuple):
@@ -106,6 +117,8 @@ def to_markdown(
     claims = DataFrame([claim for chapter in chapters.values() for claim in chapter.claims])
     return jinja.from_string(PAGE).render(
         claims=markdown_table(claims) if len(claims) else "",
+        map=markdown_table(map_table()),
+        items=markdown_table(items_table()),
         figure_1=with_figure_1,
         chapters=texts,
         command=command,
@@ -188,10 +201,27 @@ def where(rows: DataFrame, **values: object) -> DataFrame:
 PAGE = """\
 # The paper, reproduced
 
-*Cost Efficient Fairness Audit Under Partial Feedback* (Das, Sharma, Nanavati, Shiragur, Deshpande),
-claim by claim. Everything on this page is made by `{{ command }}` (Equipoise {{ version }}); the
-command under a heading makes that part alone. (plot): the paper gives a picture only. (file): from
-a result file of the authors' repository, with its name in the notes.
+*Cost Efficient Fairness Audit Under Partial Feedback* (Das, Sharma, Nanavati, Shiragur, Deshpande).
+This page has a map from the paper to the code, a list of everything that the paper says with its
+state, the paper's claims beside our numbers, and the experiments. `{{ command }}` (Equipoise
+{{ version }}) makes the page; it needs the repository, because the experiments are not in the
+wheel.
+
+## Map from the paper to the code
+
+{{ map }}
+
+## Items of the paper and their state
+
+“Note” is the number of a note at the end of this page.
+
+{{ items }}
+
+## Claims
+
+The command under a heading makes that part alone. (plot): read from a figure of the paper or of the
+authors' repository. (file): from a result file of the authors' repository, with its name in the
+notes.
 
 {{ claims }}
 {% if figure_1 %}

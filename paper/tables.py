@@ -1,15 +1,21 @@
-"""The tables and decision-makers of the black-box experiments: Adult, Law School, five classifiers.
+"""The registry of data sets and classifiers of the black-box experiments.
+
+A new data set or classifier is one entry (:func:`register_csv`, :func:`register_classifier`). The
+paper's are here: Adult, Law School, five classifiers.
 
 Also what the paper's Tables 4 and 5 say of the columns, beside what the data hold.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +27,7 @@ from equipoise.worlds.data import adult, encode
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
-CLASSIFIERS = ("all_LR", "wo_A_LR", "fair", "random", "sense_attr")
 COMPLETE = "workclass <> '?' AND occupation <> '?' AND native_country <> '?'"
-TRAINING_ROWS = {"adult": 100, "law": 5000}
 CLASSIFIER_SEED = 1
 LAW_SCHOOL = "EQUIPOISE_LAW_SCHOOL"
 
@@ -45,32 +49,102 @@ class People:
     blind: Floats
 
 
-COLUMNS = {"adult": ("sex", "Male", "income", ">50K"), "law": ("male", 1, "pass_bar", 1)}
-"""The column of sex and its value for men, the column of outcomes and the good one."""
+# -- the registry of data sets ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A data set of the black-box experiments: where it comes from and what its columns mean.
+
+    Attributes
+    ----------
+    title, figure
+        Its name on the page, and the paper's figure that shows it.
+    read
+        From the path of the Law School file, which only that data set uses, to a table.
+    group, first_group
+        The column of A, and the value for which A = 1.
+    outcome, good
+        The column of Y, and the value for which Y = 1.
+    training_rows
+        How many random rows train a classifier.
+    group_names
+        The groups A = 0 and A = 1.
+    """
+
+    name: str
+    title: str
+    read: Callable[[Path | None], DuckDBPyRelation]
+    group: str
+    first_group: object
+    outcome: str
+    good: object
+    training_rows: int
+    figure: str = ""
+    group_names: tuple[str, str] = ("female", "male")
+
+
+DATASETS: dict[str, Dataset] = {}
+"""Every data set by its name; :func:`register_dataset` and :func:`register_csv` add one."""
+
+
+def register_dataset(dataset: Dataset) -> None:
+    """Add a data set, or replace one of the same name."""
+    DATASETS[dataset.name] = dataset
+    read_people.cache_clear()
+
+
+def register_csv(
+    name: str,
+    path: str | Path,
+    *,
+    group: str = "group",
+    outcome: str = "outcome",
+    training_rows: int = 1000,
+) -> None:
+    """Add a CSV file with two groups and outcomes 0 and 1; all other columns are features.
+
+    A = 1 is the group whose name comes last in the alphabet.
+    """
+    table = _read_csv(Path(path), "the data set")
+    for column in (group, outcome):
+        if column not in table.columns:
+            raise UnknownName(f"column of {str(path)!r}", column, table.columns)
+    groups = [str(row[0]) for row in table.project(group).distinct().order(group).fetchall()]
+    if len(groups) != 2:
+        raise InvalidInput(f"column {group!r} must hold two groups; got {len(groups)}")
+    ((first_group,),) = table.aggregate(f"max({group})").fetchall()
+    register_dataset(
+        Dataset(
+            name=name,
+            title=name,
+            read=lambda law_path: table,
+            group=group,
+            first_group=first_group,
+            outcome=outcome,
+            good=1,
+            training_rows=training_rows,
+            group_names=(groups[0], groups[1]),
+        )
+    )
 
 
 @cache  # several chapters ask for the same table
 def read_people(dataset: str, law_path: Path | None = None) -> People:
     """Return a table, numbers scaled and words turned into indicators."""
-    group, man, outcome, good = COLUMNS[dataset]
-    table = read_table(dataset, law_path)
-    covariates = [c for c in table.columns if c not in (outcome, "part")]
-    values = table.project(f"{group}, {outcome}").fetchnumpy()
+    if dataset not in DATASETS:
+        raise UnknownName("data set", dataset, DATASETS)
+    entry = DATASETS[dataset]
+    table = entry.read(law_path)
+    covariates = [c for c in table.columns if c not in (entry.outcome, "part")]
+    values = table.project(f"{entry.group}, {entry.outcome}").fetchnumpy()
     return People(
         dataset,
-        (values[group] == man).astype(np.int8),
-        (values[outcome] == good).astype(np.int8),
+        (values[entry.group] == entry.first_group).astype(np.int8),
+        (values[entry.outcome] == entry.good).astype(np.int8),
         encode(table, covariates),
-        encode(table, [c for c in covariates if c != group]),
+        encode(table, [c for c in covariates if c != entry.group]),
     )
-
-
-def read_table(dataset: str, law_path: Path | None) -> DuckDBPyRelation:
-    """Return "adult" (shipped) or "law" (from its file)."""
-    if dataset == "adult":
-        return adult()
-    assert law_path is not None
-    return law_school(law_path)
 
 
 def law_school(path: Path) -> DuckDBPyRelation:
@@ -82,43 +156,101 @@ def law_school(path: Path) -> DuckDBPyRelation:
     Traceback (most recent call last):
     equipoise.errors.InvalidInput: the Law School table: no file 'no-such-file.csv'
     """
-    import duckdb
-
-    if not path.is_file():
-        raise InvalidInput(f"the Law School table: no file {str(path)!r}")
-    try:
-        table = duckdb.connect().read_csv(str(path), header=True)
-    except duckdb.Error as error:
-        raise InvalidInput(f"the Law School table: {str(error).splitlines()[0]}") from None
+    table = _read_csv(path, "the Law School table")
     for column in ("race", "pass_bar"):
         if column not in table.columns:
             raise UnknownName("column of the Law School table", column, table.columns)
     return table
 
 
+def _read_csv(path: Path, what: str) -> DuckDBPyRelation:
+    import duckdb
+
+    if not path.is_file():
+        raise InvalidInput(f"{what}: no file {str(path)!r}")
+    try:
+        return duckdb.connect().read_csv(str(path), header=True)
+    except duckdb.Error as error:
+        raise InvalidInput(f"{what}: {str(error).splitlines()[0]}") from None
+
+
+def _read_law_school(law_path: Path | None) -> DuckDBPyRelation:
+    assert law_path is not None
+    return law_school(law_path)
+
+
+# -- the registry of classifiers -------------------------------------------------------------------
+
+Decide: TypeAlias = Callable[[People, NDArray[np.intp]], Bits]
+"""From a table and its training rows to a decision on everybody."""
+
+CLASSIFIERS: dict[str, Decide] = {}
+"""Every classifier by its name; :func:`register_classifier` adds one."""
+
+
+def register_classifier(name: str, make: Callable[[], Any]) -> None:
+    """Add a classifier: ``make()`` returns something with scikit-learn's fit and predict.
+
+    It is trained on all covariates, A among them.
+    """
+
+    def decide_by_estimator(people: People, rows: NDArray[np.intp]) -> Bits:
+        model = make().fit(people.features[rows], people.outcome[rows])
+        return np.asarray(model.predict(people.features)).astype(np.int8)
+
+    CLASSIFIERS[name] = decide_by_estimator
+    decide.cache_clear()
+
+
+def load_classifier(place: str) -> str:
+    """Register ``module:function`` of the command line, and return its name."""
+    module, _, function = place.partition(":")
+    if not function:
+        raise InvalidInput(f"'--classifier' must be MODULE:FUNCTION, or a name; got {place!r}")
+    sys.path.insert(0, str(Path.cwd()))  # modules beside the user, as python -m finds them
+    try:
+        make = getattr(import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise InvalidInput(f"'--classifier' {place!r} cannot be imported: {error}") from None
+    register_classifier(function, make)
+    return function
+
+
 @cache
 def decide(people: People, classifier: str) -> Bits:
     """Train a classifier, freeze it, and return its decision on everybody."""
+    if classifier not in CLASSIFIERS:
+        raise UnknownName("classifier", classifier, CLASSIFIERS)
     rng = np.random.default_rng(CLASSIFIER_SEED)
-    rows = rng.choice(len(people.outcome), TRAINING_ROWS[people.name], replace=False)
-    if classifier == "sense_attr":
-        return people.protected
-    if classifier == "random":
-        tosses = np.random.default_rng([CLASSIFIER_SEED, 1]).integers(0, 2, len(people.outcome))
-        return tosses.astype(np.int8)
-    if classifier == "fair":
-        return _fair(people, rows)
-    features = {"all_LR": people.features, "wo_A_LR": people.blind}[classifier]
-    model = regression().fit(features[rows], people.outcome[rows])
-    return np.asarray(model.predict(features)).astype(np.int8)
+    n_rows = min(DATASETS[people.name].training_rows, len(people.outcome))
+    rows = rng.choice(len(people.outcome), n_rows, replace=False)
+    return CLASSIFIERS[classifier](people, rows)
 
 
 def classify(people: People, classifier: str) -> TableWorld:
-    """Return the table as a population decided by a classifier; the groups are female and male."""
+    """Return the table as a population decided by a classifier."""
     decision = decide(people, classifier)
-    return TableWorld(
-        ("female", "male"), people.protected.astype(np.intp), decision, people.outcome
-    )
+    names = DATASETS[people.name].group_names
+    return TableWorld(names, people.protected.astype(np.intp), decision, people.outcome)
+
+
+def _decide_blindly(people: People, rows: NDArray[np.intp]) -> Bits:
+    """Train a logistic regression on all covariates but A (wo_A_LR)."""
+    model = regression().fit(people.blind[rows], people.outcome[rows])
+    return np.asarray(model.predict(people.blind)).astype(np.int8)
+
+
+def _toss_coins(people: People, rows: NDArray[np.intp]) -> Bits:
+    """Approve with probability one half (random)."""
+    del rows
+    tosses = np.random.default_rng([CLASSIFIER_SEED, 1]).integers(0, 2, len(people.outcome))
+    return tosses.astype(np.int8)
+
+
+def _decide_by_group(people: People, rows: NDArray[np.intp]) -> Bits:
+    """Approve everybody of A = 1 and nobody else (sense_attr)."""
+    del rows
+    return people.protected
 
 
 def regression() -> Any:  # scikit-learn has no types
@@ -141,6 +273,26 @@ def _fair(people: People, rows: NDArray[np.intp]) -> Bits:
     return np.asarray(tossed).astype(np.int8)
 
 
+register_classifier("all_LR", regression)
+CLASSIFIERS |= {
+    "wo_A_LR": _decide_blindly,
+    "fair": _fair,
+    "random": _toss_coins,
+    "sense_attr": _decide_by_group,
+}
+PAPER_CLASSIFIERS = tuple(CLASSIFIERS)
+
+register_dataset(
+    Dataset(
+        "adult", "Adult", lambda law_path: adult(), "sex", "Male", "income", ">50K", 100,
+        "Figures 1 (top), 2",
+    )
+)  # fmt: skip
+register_dataset(
+    Dataset("law", "Law School", _read_law_school, "male", 1, "pass_bar", 1, 5000, "Figure 3")
+)
+
+
 # -- Tables 4 and 5 --------------------------------------------------------------------------------
 
 ADULT = """
@@ -155,18 +307,42 @@ pass_bar 2
 """
 """What the paper's tables say of each column: a range, or how many values."""
 
+NUMERICAL = ["age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week"]
+NUMERICAL += ["decile1b", "decile3", "lsat", "ugpa", "zfygpa", "zgpa"]
+BINARY = ["sex", "income", "fulltime", "male", "pass_bar"]
+"""Feature types in the paper's tables; the other columns are categorical."""
+
 
 def describe_columns(dataset: str, law_path: Path | None) -> list[dict[str, str]]:
     """Return what the paper says of every column, and what all rows and complete rows hold."""
-    table, said = read_table(dataset, law_path), ADULT if dataset == "adult" else LAW
+    table, said = DATASETS[dataset].read(law_path), ADULT if dataset == "adult" else LAW
     kinds = {"all rows": table}
     if dataset == "adult":
         kinds["complete rows"] = table.filter(COMPLETE)
     rows = []
     for column, _, paper in (entry.strip().partition(" ") for entry in said.split(";")):
         holds = {name: _holds(kind, column, "-" in paper) for name, kind in kinds.items()}
-        rows.append({"column": column, "paper": paper, **holds})
+        types = {"type_in_paper": _type_in_paper(column), "type_here": _type_of(table, column)}
+        rows.append({"column": column, **types, "paper": paper, **holds})
     return rows
+
+
+def _type_in_paper(column: str) -> str:
+    if column in BINARY:
+        return "binary"
+    return "numerical" if column in NUMERICAL else "categorical"
+
+
+def _type_of(table: DuckDBPyRelation, column: str) -> str:
+    """Return a column's type by its values: two values, words or few whole numbers, or numbers."""
+    kind = str(table.types[table.columns.index(column)])
+    n_values = int(_holds(table, column, numeric=False))
+    if n_values == 2:
+        return "binary"
+    is_code = "INT" in kind and n_values < 10
+    if kind == "VARCHAR" or is_code:
+        return "categorical"
+    return "numerical"
 
 
 def _holds(table: DuckDBPyRelation, column: str, numeric: bool) -> str:

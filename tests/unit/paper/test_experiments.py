@@ -7,17 +7,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from pandas import DataFrame
-from paper import embedded, families, synthetic, theorems
-from paper.blackbox import run_phases
+from paper import embedded, families, parameters, synthetic, theorems
+from paper.blackbox import Phase, results_of_phases, run_phases
 from paper.page import Settings, where
 from paper.synthetic import REGIMES, Constants, correctness, find_world
 from paper.tables import classify, read_people
 from scipy import stats
 
+from equipoise.audits.baseline import BaselineAudit
+from equipoise.audits.rs_audit import RSAudit
 from equipoise.bounds import expectation
-from equipoise.mixture import ContinuousPoisson
+from equipoise.mixture import ContinuousPoisson, fairness_accuracy_curve
+from equipoise.mixture.fairness_accuracy import RATE_DRAWS
+from equipoise.protocol import Want
 from equipoise.question import Costs, Question
 from equipoise.simulation import simulate
+from equipoise.worlds import MixtureWorld
 from equipoise.worlds.data import fico_lender
 from tests.profiles import FULL, quick
 
@@ -164,3 +169,112 @@ def test_the_theorems_hold_in_their_worlds() -> None:
         assert (costs.within == 1.0).all()
         assert (costs.wrong == 0.0).all()
         assert ((costs.cost > costs["C*"]) & (costs["C*"] > costs.Theorem_3)).all()
+
+
+# -- the fast implementation of the figures on shared streams --------------------------------------
+
+
+@pytest.mark.parametrize("audit", ["rs", "baseline"])
+@pytest.mark.parametrize("seed", range(quick(3, full=20)))
+def test_phases_give_the_numbers_of_the_audits_on_shared_streams(audit: str, seed: int) -> None:
+    """The same people, in the same order: same labels, failures and lengths of every phase.
+
+    The figures take the past's shares as known, so their estimate is made from the audit's online
+    stopping times and these shares.
+    """
+    world, tau = fico_lender(groups=("White", "Black")).world, 8
+    classes = {"rs": RSAudit, "baseline": BaselineAudit}
+    running = classes[audit](world.past(), QUESTION, Costs(0.0, 1.0), tau=tau)
+    seen: list[tuple[int, int, int]] = []  # group, outcome, decision of people the audit counted
+    for person in world.draw(20_000, seed):
+        ticket = running.ask(person.group, person.decision)
+        if ticket.want is Want.LABEL:
+            seen.append((world.groups.index(person.group), person.outcome, person.decision))
+            running.tell(ticket, person.outcome)
+        if running.finding is not None:
+            break
+    assert running.finding is not None
+    phases = phases_of(audit, seen, tau)
+    figures = results_of_phases(audit, world, tau, phases).iloc[0]
+    assert figures.labels == running.labels
+    assert figures.failures == running.cost
+    lengths = {(phase.outcome, world.groups[phase.group]): phase.length[0] for phase in phases}
+    counted = {
+        goal: n for stream in running._streams.values() for goal, n in stream.stopping_times.items()
+    }
+    assert lengths == counted
+
+
+def phases_of(audit: str, seen: list[tuple[int, int, int]], tau: int) -> list[Phase]:
+    """Cut a stream into phases by the definition: until the tau-th of outcome y and group a."""
+    phases = []
+    streams = {a: [p for p in seen if audit == "baseline" or p[0] == a] for a in (0, 1)}
+    start = {0: 0, 1: 0}
+    for y in (0, 1):
+        for a in (0, 1):
+            stream = streams[a][start[a] :]
+            hits = np.cumsum([group == a and outcome == y for group, outcome, _ in stream])
+            length = int(np.argmax(hits == tau)) + 1
+            block = [a] if audit == "rs" else [0, 1]
+            asked = np.zeros((1, 2, len(block)), np.int64)
+            for group, outcome, decision in stream[:length]:
+                asked[0, outcome, block.index(group)] += decision == 0
+            phases.append(Phase(y, a, np.array([length]), asked))
+            for other in block if audit == "baseline" else [a]:
+                start[other] += length
+    return phases
+
+
+# -- new experiments -------------------------------------------------------------------------------
+
+
+def test_the_world_of_theorem_4_meets_its_assumptions() -> None:
+    distance, asked = theorems.least_separation(theorems.separated_world())
+    assert distance == pytest.approx(theorems.SIGMAS_APART)
+    assert asked < distance
+
+
+def test_a_world_that_does_not_is_found_out() -> None:
+    with pytest.raises(ValueError, match="separation"):
+        theorems.least_separation(MixtureWorld.synthetic(14.0))
+
+
+def test_the_exact_frontier_and_the_curve_of_known_laws_agree() -> None:
+    world = MixtureWorld.synthetic(4.0)
+    best = parameters.best_classifier(world)
+    shares = {group: mixture.share for group, mixture in world.mixtures.items()}
+    for metric in parameters.METRICS:
+        curve = fairness_accuracy_curve(best.model, best.weights, metric, group_shares=shares)
+        exact = parameters.exact_frontier(world, metric, np.array([0.02, 0.1, 0.2]))
+        for tolerance, accuracy in zip((0.02, 0.1, 0.2), exact, strict=True):
+            error = 3.0 * np.sqrt(accuracy * (1.0 - accuracy) / RATE_DRAWS)
+            assert curve.best_accuracy(tolerance) == pytest.approx(accuracy, abs=error)
+
+
+def test_printed_constants_with_printed_caps() -> None:
+    capped = Constants.of("printed, capped", 0.01, 0.3)
+    assert (capped.tau, capped.features) == (1000, 20_000)
+    assert capped.coarse == int(np.ceil(400 * np.log(28 / 0.01)))
+
+
+def test_trunc_est_recovers_laws_in_the_synthetic_population() -> None:
+    world, _ = find_world()
+    past = replace(world, feature_rows=100_000).past(None, 0).features
+    laws = synthetic._trunc_est_laws(world, replace(past, held_out=0.0))
+    assert laws.problem is None
+    assert len(laws.settled) == 4
+    for group, mixture in world.mixtures.items():
+        for fit, law in zip(laws.model.of(group), mixture.laws, strict=True):
+            assert np.linalg.norm(fit.mean - law.mean) < 2.5  # single steps: coarse, not wild
+
+
+def test_a_past_too_short_for_trunc_est_says_so() -> None:
+    world, _ = find_world()
+    past = replace(world, feature_rows=500).past(None, 0).features
+    laws = synthetic._trunc_est_laws(world, replace(past, held_out=0.0))
+    assert "too few for the 80 repeats" in str(laws.problem)
+
+
+def test_the_papers_five_seeds() -> None:
+    assert Settings(paper_seeds=True).run_seeds(30) == [[1092], [42], [13], [729], [333]]
+    assert Settings(seed=7).run_seeds(2) == [[7, 0], [7, 1]]

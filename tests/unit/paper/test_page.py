@@ -98,7 +98,7 @@ def test_notes_state_what_was_measured() -> None:
         "adds up to 0.714 delta",
         "= 1,173; the printed one is 2.92 times",
         "booked on the audit that asked",
-        "exceeds 3.11 c_feat at epsilon = 0.1",
+        "exceeds 3.03 c_feat at epsilon = 0.1",
         "grow like epsilon^-2)",
         "|theta_1 - theta_0| is 2.33",
         "off by -42.8% at 1 sigma, -10.2% at 2 sigma",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from paper import tables
 from paper.tables import law_school
 
 from equipoise.errors import InvalidInput, UnknownName
@@ -29,3 +30,48 @@ def test_law_school_is_the_table_of_the_paper() -> None:
     table = law_school(LAW_SCHOOL)
     assert table.shape == (20798, 12)
     assert np.isfinite(encode(table, table.columns)).all()
+
+
+# -- data sets and classifiers of one's own --------------------------------------------------------
+
+
+@pytest.fixture
+def own_table(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    age = rng.normal(40.0, 10.0, 600)
+    group = rng.choice(["left", "right"], 600)
+    outcome = (age + rng.normal(0.0, 5.0, 600) > 40.0).astype(int)
+    rows = [f"{g},{a:.2f},{y}" for g, a, y in zip(group, age, outcome, strict=True)]
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join(["side,age,repaid", *rows]) + "\n")
+    return path
+
+
+def test_a_data_set_and_a_classifier_are_one_entry_each(
+    own_table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sklearn.tree import DecisionTreeClassifier
+
+    monkeypatch.setattr(tables, "DATASETS", dict(tables.DATASETS))
+    monkeypatch.setattr(tables, "CLASSIFIERS", dict(tables.CLASSIFIERS))
+    tables.register_csv("mine", own_table, group="side", outcome="repaid", training_rows=200)
+    tables.register_classifier("tree", lambda: DecisionTreeClassifier(max_depth=2))
+    people = tables.read_people("mine")
+    world = tables.classify(people, "tree")
+    assert world.groups == ("left", "right")
+    assert (world.decision == people.outcome).mean() > 0.8
+
+
+def test_own_tables_are_checked(own_table: Path, tmp_path: Path) -> None:
+    with pytest.raises(UnknownName, match="'group'"):
+        tables.register_csv("mine", own_table)
+    with pytest.raises(InvalidInput, match="must hold two groups"):
+        tables.register_csv("mine", own_table, group="age", outcome="repaid")
+    with pytest.raises(InvalidInput, match="no file"):
+        tables.register_csv("mine", tmp_path / "other.csv")
+    with pytest.raises(InvalidInput, match="MODULE:FUNCTION"):
+        tables.load_classifier("tree")
+    with pytest.raises(InvalidInput, match="cannot be imported"):
+        tables.load_classifier("no_such_module:make")
+    with pytest.raises(UnknownName, match="data set"):
+        tables.read_people("nobody")
