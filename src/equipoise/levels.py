@@ -112,7 +112,7 @@ class ErrorBudget:
         question
             What is asked, with its error probabilities.
         groups
-            How many groups there are.
+            How many groups are compared; groups that are left out get no share.
         uses_random_accepts
             Whether outcomes of random accepts bound every r as well: two more bounds for FAIR, two
             per group for all others.
@@ -141,7 +141,10 @@ class ErrorBudget:
 
     @classmethod
     def of_audit(cls, question: Question, groups: int, *, exact: bool) -> ErrorBudget:
-        """Return the budget of an adaptive audit; an unlimited past (``exact``) uses nothing."""
+        """Return the budget of an adaptive audit of so many compared groups.
+
+        An unlimited past (``exact``) uses nothing.
+        """
         shares = shares_of_audit(0.0 if exact else PAST_SHARE)
         # UNFAIR and the intervals need both bounds of every rate in every group.
         n_bounds = 2 * len(METRICS[question.metric].rates) * groups

@@ -56,7 +56,9 @@ def make_finding(
     r = denied_success_intervals(design, evidence)
     boxes = {group: (interval.lower, interval.upper) for group, interval in r.items()}
     gap = _gap_bounds(design, boxes, verdict)
-    shares = group_shares(design.history, design.budget.past_table, r)
+    # A group that is left out has no share of the error probability: nothing is claimed of it.
+    compared_past = design.history.restricted_to(design.compared)
+    shares = group_shares(compared_past, design.budget.past_table, r)
     rates = _rates_with_estimates(design, boxes, shares)
     estimate = gap_interval(rates, question.comparison).estimate
     is_unfair = verdict is Verdict.UNFAIR
@@ -97,6 +99,8 @@ def _rates_with_estimates(
     for rate, by_group in rate_intervals(design.bands, boxes).items():
         rates[rate] = {}
         for group, interval in by_group.items():
+            if group not in shares:
+                continue
             estimate = shares[group].rate(RATES[rate]).estimate
             rates[rate][group] = interval.with_estimate(estimate)
     return rates
@@ -154,10 +158,12 @@ def _past_rows_needed(design: AuditDesign) -> float:
     """
     scale = design.question.gap_scale
     middle = dict.fromkeys(design.groups, (0.5, 0.5))
+    compared = design.compared
     widths = [
         scale.gap(interval.lower, interval.upper)
         for by_group in rate_intervals(design.bands, middle).values()
-        for interval in by_group.values()
+        for group, interval in by_group.items()
+        if group in compared
     ]
     factor = max(float(max(widths)) / (design.question.epsilon / 4.0), 2.0)
     return design.history.cells.total * factor**2

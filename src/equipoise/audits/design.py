@@ -10,9 +10,7 @@ import numpy as np
 
 from equipoise._arrays import Array, Flags
 from equipoise.evidence.null_cells import WrongAnswers
-from equipoise.free_check import (
-    bands_from_past,
-)
+from equipoise.free_check import bands_from_past, compared_groups
 from equipoise.history.past import Past
 from equipoise.levels import ErrorBudget
 from equipoise.question import Costs, Question
@@ -31,9 +29,14 @@ class AuditDesign:
 
     @cached_property
     def budget(self) -> ErrorBudget:
-        """How the error probability is divided."""
-        past = self.history
-        return ErrorBudget.of_audit(self.question, len(past.cells), exact=past.exact)
+        """How the error probability is divided; groups that are left out get no share."""
+        n_compared = len(self.compared)
+        return ErrorBudget.of_audit(self.question, n_compared, exact=self.history.exact)
+
+    @cached_property
+    def compared(self) -> tuple[str, ...]:
+        """The groups that the question compares, in the order of the past data."""
+        return compared_groups(self.history, self.question)
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
@@ -63,8 +66,8 @@ class AuditDesign:
     @cached_property
     def reachable(self) -> Flags:
         """Which groups have denied people to label whose labels matter."""
-        left_out = self.question.resolve(self.history.cells).left_out
-        return np.array([group not in left_out and self._matters(group) for group in self.groups])
+        compared = self.compared
+        return np.array([group in compared and self._matters(group) for group in self.groups])
 
     def _matters(self, group: str) -> bool:
         """Say whether a group has denied people whose outcomes some rate depends on."""

@@ -3,6 +3,7 @@
 from equipoise.free_check.answer import (
     Check,
     check,
+    compared_groups,
     free_verdict,
     list_assumptions,
     name_short_strata,
@@ -22,6 +23,7 @@ __all__ = [
     "CheckInputs",
     "bands_from_past",
     "check",
+    "compared_groups",
     "free_verdict",
     "gap_bounds",
     "group_shares",

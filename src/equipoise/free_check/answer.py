@@ -169,7 +169,10 @@ def check(
     """
     past = as_past(history, reading)
     question = as_question(question)
-    inputs = _make_inputs(past, assume, deciders)
+    every_group = past
+    # Groups that are left out take no part: no bound is spent on them.
+    past = past.restricted_to(compared_groups(past, question))
+    inputs = _make_inputs(past, _assume_of_compared(assume, every_group, past), deciders)
     budget = _divide_error_level(inputs, question)
 
     bounds = past_bounds_at(inputs, question.metric, budget.past_intervals)
@@ -194,7 +197,7 @@ def check(
         rates=rates,
         decided_by=separation(rates, question.comparison) if verdict is Verdict.UNFAIR else None,
         missing=missing,
-        assumptions=_list_all_assumptions(inputs, question),
+        assumptions=_list_all_assumptions(inputs, question, every_group),
         warnings=(bounds.contradiction,) if bounds.contradiction else (),
         approved_only=_gap_of_approved(past.cells, question),
         denied_as_failures=_gap_with_denied_as_failures(past.cells, question),
@@ -204,6 +207,24 @@ def check(
 
 
 # -- the steps of a check --------------------------------------------------------------------------
+
+
+def compared_groups(past: Past, question: Question) -> tuple[str, ...]:
+    """Return the groups that a question compares; raise if it names one that is not there."""
+    names = past.cells.groups
+    return tuple(names[position] for position in question.resolve(names).groups)
+
+
+def _assume_of_compared(assume: Assume | None, every_group: Past, compared: Past) -> Assume | None:
+    """Return what is assumed of the compared groups; limits of groups left out say nothing."""
+    if not isinstance(assume, Assume):
+        return assume
+    assume.limits(every_group.cells, None)  # refuses groups that do not exist
+    return replace(
+        assume,
+        r_at_most={g: r for g, r in assume.r_at_most.items() if g in compared.cells},
+        r_at_least={g: r for g, r in assume.r_at_least.items() if g in compared.cells},
+    )
 
 
 def _make_inputs(past: Past, assume: Assume | None, deciders: str | None) -> CheckInputs:
@@ -252,8 +273,10 @@ def _established_shares(
     return group_shares(inputs.past, budget.past_table, r_intervals)
 
 
-def _list_all_assumptions(inputs: CheckInputs, question: Question) -> tuple[str, ...]:
-    lines = list(list_assumptions(inputs.past, question))
+def _list_all_assumptions(
+    inputs: CheckInputs, question: Question, every_group: Past
+) -> tuple[str, ...]:
+    lines = list(list_assumptions(every_group, question))
     lines += [f"{line} (granted)" for line in inputs.assume.lines]
     if inputs.uses_deciders:
         lines.append(ASSUMES_DECIDERS)
@@ -347,10 +370,9 @@ def explain_verdict(
 def list_missing(
     past: Past, question: Question, budget: ErrorBudget, bands: Bands
 ) -> tuple[str, ...]:
-    """Return what would decide the question, one line each."""
+    """Return what would decide the question, one line each; ``past`` is of compared groups."""
     cells = past.cells
-    compared_groups = [cells.groups[position] for position in question.resolve(cells).groups]
-    need_labels = [group for group in compared_groups if _needs_labels(group, bands)]
+    need_labels = [group for group in cells if _needs_labels(group, bands)]
     lines = []
     if need_labels:
         lines.append(f"outcomes of denied people in {few_of(need_labels)}")
@@ -381,7 +403,7 @@ def name_short_strata(
     names = past.cells.groups
     widths = _band_widths(past, question, budget.past_fair, r)
     lines = []
-    for block in question.resolve(names).blocks:
+    for block in question.comparison.resolve(names).blocks:
         pair_widths = [(widths[:, a] + widths[:, b]).max() / 2.0 for a, b in block.pairs]
         widest = float(max(pair_widths))
         if widest >= question.threshold:

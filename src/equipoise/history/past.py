@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,18 @@ class Past:
     model: Any = field(default=None, repr=False, compare=False, kw_only=True)
     features: Any = field(default=None, repr=False, compare=False, kw_only=True)
     deciders: tuple[tuple[Decider, ...], ...] = field(default=(), repr=False, kw_only=True)
+
+    def restricted_to(self, groups: Collection[str]) -> Self:
+        """Return the past decisions about people of these groups alone, in the order of cells."""
+        names = [group for group in self.cells if group in groups]
+        if len(names) == len(self.cells):
+            return self
+        deciders: tuple[tuple[Decider, ...], ...] = ()
+        if self.deciders:
+            deciders_by_group = dict(zip(self.cells, self.deciders, strict=True))
+            deciders = tuple(deciders_by_group[group] for group in names)
+        cells = Cells({group: self.cells[group] for group in names})
+        return replace(self, cells=cells, deciders=deciders)
 
     def rows_until(
         self,

@@ -86,16 +86,20 @@ def drift_tests(
 ) -> tuple[DriftTest, ...]:
     """Return every test that the stream allows; wrong alarms with probability <= ``level``.
 
-    With ``stream="denied"`` approved people are not reported, so nothing can be compared.
+    Only groups of ``past`` are tested, and a share of all people is one of people in these groups:
+    whoever is left out of the comparison raises no alarm. With ``stream="denied"`` approved people
+    are not reported, so nothing can be compared.
     """
     if stream != "everybody":
         return ()
-    alpha = level / (3 * len(counts.groups))  # three tests per group share the level
+    groups = [group for group in counts.groups if group in past.cells]
+    alpha = level / (3 * len(groups))  # three tests per group share the level
     # axes: block of arrivals, group, decision (denied, approved)
     arrivals = np.array(counts.arrivals, dtype=float).reshape(-1, len(counts.groups), 2)
+    arrivals = arrivals[:, [counts.groups.index(group) for group in groups], :]
     arrived = arrivals.cumsum(axis=0)
     tests = []
-    for index, group in enumerate(counts.groups):
+    for index, group in enumerate(groups):
         shares = _shares_of(group, past, arrived, index, counts.outcomes[group])
         tests += [_test_share(share, group, past.exact, alpha) for share in shares]
     return tuple(tests)

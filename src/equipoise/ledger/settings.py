@@ -128,6 +128,16 @@ class Settings:
         return self.past.cells.groups
 
     @cached_property
+    def left_out(self) -> tuple[str, ...]:
+        """The groups that are counted and not compared."""
+        return self.question.resolve(self.groups).left_out
+
+    @cached_property
+    def compared_past(self) -> Past:
+        """The past decisions about people of the groups that are compared."""
+        return self.past.restricted_to([g for g in self.groups if g not in self.left_out])
+
+    @cached_property
     def assist(self) -> Assist | None:
         """How the audit looks before it asks; None if it does not."""
         assist = self.options.get("assist")

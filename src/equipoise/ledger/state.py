@@ -346,7 +346,8 @@ class AuditState:
 
     def drift_tests(self) -> tuple[DriftTest, ...]:
         """Return whether the present is like the historical data."""
-        return drift_tests(self.drift, self.settings.past, stream=self.settings.stream)
+        settings = self.settings
+        return drift_tests(self.drift, settings.compared_past, stream=settings.stream)
 
     def check_books(self) -> None:
         """Raise unless the audit object's account agrees with the ledger's."""

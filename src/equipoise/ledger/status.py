@@ -9,6 +9,7 @@ from equipoise import evidence
 from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.display import Displayable, Row, format_money
+from equipoise.errors import few_of
 from equipoise.finding import Finding, Interval
 from equipoise.ledger.drift import DriftTest
 from equipoise.ledger.state import AuditState
@@ -33,7 +34,7 @@ class Status(JsonValue, Displayable):
     FAIR and UNFAIR are final unless an outcome is corrected; the finding's ranges and cost follow
     outcomes that come after it. ``taken_back`` has the verdicts that corrections undid,
     ``conflicts`` counts those that no correction has settled, ``actors`` counts events by who did
-    them.
+    them. ``left_out`` names the groups that are counted and not compared.
 
     Examples
     --------
@@ -73,6 +74,7 @@ class Status(JsonValue, Displayable):
     finding: Finding | None
     taken_back: tuple[str, ...]
     drift: tuple[DriftTest, ...]
+    left_out: tuple[str, ...] = ()
 
     @property
     def states(self) -> dict[str, int]:
@@ -131,11 +133,19 @@ class Status(JsonValue, Displayable):
     def _group_lines(self) -> list[str]:
         lines = []
         for name, group in self.groups.items():
+            if name in self.left_out:
+                continue
             outcomes = _count(group.positive + group.negative, "outcome")
             lines.append(
                 f"    {name}: {group.approved:,} approved, {group.denied:,} denied; "
                 f"{outcomes} of denied people, {group.positive:,} good; "
                 f"{group.in_flight:,} in flight"
+            )
+        if self.left_out:
+            people = [self.groups[name] for name in self.left_out]
+            n_people = sum(group.approved + group.denied for group in people)
+            lines.append(
+                f"    not compared: {few_of(self.left_out)} ({_count(n_people, 'person')})"
             )
         return lines
 
@@ -225,6 +235,7 @@ def status_of(state: AuditState) -> Status:
         finding=_finding_with_alarms(state, drift),
         taken_back=tuple(rules.taken_back),
         drift=drift,
+        left_out=settings.left_out,
     )
 
 

@@ -68,7 +68,7 @@ def four_fifths_state(ratio: Interval) -> str:
 
 
 def selection_table(past: Past, question: Question) -> tuple[tuple[SelectionRow, ...], Interval]:
-    """Return a row per group, and the ratio of the lowest approval rate to the highest.
+    """Return a row per compared group, and the ratio of the lowest approval rate to the highest.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def selection_table(past: Past, question: Question) -> tuple[tuple[SelectionRow,
         counts = past.cells[group]
         rates[group] = replace(interval, estimate=counts.approved / counts.total)
     compared_with = _compared_with(question, past.cells.groups)
-    rows = [_selection_row(past, group, rates, compared_with[group]) for group in past.cells]
+    rows = [_selection_row(past, group, rates, compared_with[group]) for group in rates]
     return tuple(rows), Interval(1.0 - finding.upper, 1.0 - finding.lower)
 
 
