@@ -107,13 +107,14 @@ def register_csv(
     A = 1 is the group whose name comes last in the alphabet.
     """
     table = _read_csv(Path(path), "the data set")
-    for column in (group, outcome):
-        if column not in table.columns:
-            raise UnknownName(f"column of {str(path)!r}", column, table.columns)
-    groups = [str(row[0]) for row in table.project(group).distinct().order(group).fetchall()]
+    for name_of_column in (group, outcome):
+        if name_of_column not in table.columns:
+            raise UnknownName(f"column of {str(path)!r}", name_of_column, table.columns)
+    column = _quoted(group)
+    groups = [str(row[0]) for row in table.project(column).distinct().order(column).fetchall()]
     if len(groups) != 2:
         raise InvalidInput(f"column {group!r} must hold two groups; got {len(groups)}")
-    ((first_group,),) = table.aggregate(f"max({group})").fetchall()
+    ((first_group,),) = table.aggregate(f"max({column})").fetchall()
     register_dataset(
         Dataset(
             name=name,
@@ -129,6 +130,12 @@ def register_csv(
     )
 
 
+def _quoted(column: str) -> str:
+    """Return a column's name as SQL reads it, whatever word it is."""
+    doubled = column.replace('"', '""')
+    return f'"{doubled}"'
+
+
 @cache  # several chapters ask for the same table
 def read_people(dataset: str, law_path: Path | None = None) -> People:
     """Return a table, numbers scaled and words turned into indicators."""
@@ -137,7 +144,7 @@ def read_people(dataset: str, law_path: Path | None = None) -> People:
     entry = DATASETS[dataset]
     table = entry.read(law_path)
     covariates = [c for c in table.columns if c not in (entry.outcome, "part")]
-    values = table.project(f"{entry.group}, {entry.outcome}").fetchnumpy()
+    values = table.project(f"{_quoted(entry.group)}, {_quoted(entry.outcome)}").fetchnumpy()
     return People(
         dataset,
         (values[entry.group] == entry.first_group).astype(np.int8),
