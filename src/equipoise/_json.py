@@ -8,6 +8,7 @@ import types
 from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache
 from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
 
 from equipoise.errors import UnknownName
@@ -42,13 +43,22 @@ class JsonValue:
         names = _constructor_fields(cls)
         for name in sorted(set(data).difference(names)):
             raise UnknownName(f"field of {cls.__name__}", name, sorted(names))
-        hints = get_type_hints(cls)
+        hints = _field_types(cls)  # type: ignore[arg-type]  # every class is hashable
         return cls(**{name: _build(hints[name], value) for name, value in data.items()})
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Build the value from JSON text."""
         return cls.from_dict(json.loads(text))
+
+
+@cache
+def _field_types(cls: type) -> Mapping[str, Any]:
+    """Return the types of a class's fields by name.
+
+    They are kept, because working them out takes longer than all the rest of reading a command.
+    """
+    return get_type_hints(cls)
 
 
 def _constructor_fields(cls: type) -> list[str]:

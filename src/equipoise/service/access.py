@@ -90,6 +90,7 @@ class Access:
             await self._app(scope, receive, send)
             return
         request = Request(scope)
+        # In a thread, because it asks the database.
         caller = await run_in_threadpool(_identify, request)
         request.state.caller = caller
         if caller is not None or path == "/login":
@@ -145,6 +146,7 @@ def _caller_by_proxy(request: Request) -> Caller | None:
     actor_groups = {group.strip() for group in _header_text("".join(group_lists)).split(",")}
     for group, role in settings.proxy_roles.items():
         if group in actor_groups:
+            # A proxy's user has no cookie of ours, so the form key is bound to the name.
             return Caller(name, role, None, _form_key(settings, f"proxy {name}"))
     raise HttpProblem("forbidden", f"no group of {name} has a role here")
 
@@ -185,6 +187,7 @@ def _caller_by_cookie(request: Request) -> Caller | None:
     except BadData:
         return None
     token = state.store.by_id(token_id)
+    # The times are texts in one form, so they compare like times.
     if token is None or logged_in_at <= token.logged_out:
         return None
     form_key = _form_key(state.settings, cookie)

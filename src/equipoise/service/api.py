@@ -86,6 +86,7 @@ def commands(context: CommandContext, commands: Commands) -> JSONResponse:
     results = []
     for command, result in zip(read_commands, context.results(read_commands), strict=True):
         if isinstance(result, HttpProblem):
+            # What was sent as a pseudonym may be any text, also one that cannot be written.
             person = printable(person_of(command))
             results.append({"person": person, "problem": result.to_dict()})
         else:
@@ -127,6 +128,7 @@ def find_people(context: ReaderContext, people: Pseudonyms) -> JSONResponse:
 @router.get("/{audit}/events", response_model=EventsPage)
 def events(context: ReaderContext, after: After = 0, limit: PageSize = 100) -> JSONResponse:
     """Return what happened, a page at a time."""
+    # Before the events, so that ``head`` is never ahead of what a later page can show.
     head = context.reader.checkpoint().seq
     page = list(context.reader.events(after=after, limit=limit))
     return JSONResponse({"events": page, "next": after + len(page), "head": head})
@@ -151,6 +153,7 @@ def create(
     body: NewAudit,
 ) -> JSONResponse:
     """Begin an audit; the same request again finds it begun."""
+    # Scope first: a caller learns nothing about settings of audits outside of it.
     name = require_name_in_scope(decode_path_part(audit), caller)
     seed = new_seed()
     settings = body.to_settings(name, seed)
@@ -293,7 +296,7 @@ def readyz(request: Request) -> JSONResponse:
 )
 def metrics(caller: Reader, request: Request) -> Response:
     """Return what the server counts; a reader's token for every audit is needed."""
-    if caller.audit is not None:
+    if caller.audit is not None:  # the metrics are about all audits
         raise HttpProblem("forbidden")
     text = generate_latest(request.app.state.metrics)
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -50,7 +50,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         lifespan=_lifespan,
         docs_url=None,
         redoc_url=None,
-        redirect_slashes=False,
+        redirect_slashes=False,  # one address per page
         exception_handlers=dict.fromkeys(
             (EquipoiseError, RequestValidationError, HTTPException), _refuse
         ),
@@ -78,6 +78,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     to_thread.current_default_thread_limiter().total_tokens = MAX_WORKER_THREADS
     app.state.audits = OpenAudits(settings)
     app.state.uploads = Uploads(settings)
+    # A server that was killed left its verifications running; they will not end by themselves.
     app.state.checkpoints.end_lost_verifications()
     stop = threading.Event()
     arrivals = threading.Thread(target=demonstrate, args=(settings.ledger, stop), daemon=True)

@@ -70,7 +70,7 @@ class OpenAudits:
     def open(self, name: str) -> OpenAudit:
         """Return an audit by name or id."""
         with self._opening_lock:
-            for audit in self._audits:
+            for audit in self._audits:  # few enough to search one by one
                 if name in (audit.name, audit.uid):
                     return audit
             opened = OpenAudit(self.settings, self.ledger.audit(name))
@@ -98,6 +98,7 @@ class OpenAudits:
             if _comparable(stored) != _comparable(settings):
                 raise HttpProblem("audit-exists") from None
             return self.ledger.audit(settings.name)
+        # Requests use the two handles of ``open``, which belong to the server.
         live.close_ledger()
         return live.row
 
@@ -115,7 +116,7 @@ class OpenAudits:
         """Raise unless the ledger can be written and still holds what this server saw of it."""
         with self.ledger.transaction() as connection:
             connection.run("UPDATE audits SET seq = seq WHERE id = -1")  # a write without effect
-        for audit in list(self._audits):
+        for audit in list(self._audits):  # other threads open audits meanwhile
             audit.writer.status()  # a handle refuses a ledger that lacks an event it has seen
 
     def close(self) -> None:

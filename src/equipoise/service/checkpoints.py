@@ -79,6 +79,7 @@ class CheckpointLog:
     def end_lost_verifications(self) -> None:
         """Mark the verifications that an earlier server left unfinished as ``lost``."""
         with self._database.using() as connection:
+            # Also those of other servers of this ledger, if there are any: they overwrite it.
             connection.run("UPDATE service_marks SET kind = 'lost' WHERE kind = 'running'")
 
     def marks(self, audit: str, *kinds: str, limit: int = 100) -> list[Mark]:

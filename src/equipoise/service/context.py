@@ -48,6 +48,7 @@ class AuditContext:
         An error in place of a command becomes its problem. A command that the caller may not send,
         or a ledger that cannot store, refuses all of them.
         """
+        # Checked before any is carried out: a refusal of the role must leave no trace.
         for command in commands:
             if not isinstance(command, EquipoiseError) and not self.caller.may_do(command.command):
                 raise HttpProblem("forbidden")
@@ -83,6 +84,7 @@ class AuditContext:
         mark = self.checkpoints.add_mark(
             self.audit.uid, "running", head.seq, head.hash, self.caller.name
         )
+        # By a handle of its own, because a verification holds its connection for long.
         ledger = self.audits.settings.ledger
         arguments = (ledger, mark, self.checkpoints)
         threading.Thread(target=_verify, args=arguments, daemon=True).start()

@@ -58,6 +58,7 @@ def _begin_audit(ledger: str, lender: Lender) -> None:
 
 def _let_people_arrive(live: LiveAudit, lender: Lender) -> list[tuple[str, int]]:
     """Ask about a few new people, and return the outcomes that will be known later."""
+    # The number of arrivals is the seed, so that a restart goes on with other people.
     arrived_before = live.status().people
     arrivals = lender.world.draw(PEOPLE_PER_ARRIVAL, arrived_before + 1)
     people = {

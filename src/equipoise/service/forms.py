@@ -55,6 +55,7 @@ async def read_form(request: Request) -> Form:
     content_type = request.headers.get("content-type", "").lower()
     if "charset" in UTF8_CHARSET.sub("", content_type):  # another one is named
         raise HttpProblem("malformed-request", "a form must be in UTF-8")
+    # Files are refused elsewhere: each would be written to the disk.
     max_files = 1 if UPLOAD_PATHS.fullmatch(request.scope["path"]) else 0
     form = Form(await request.form(max_files=max_files, max_fields=MAX_FIELDS))
     for name, value in form.multi_items():
@@ -66,6 +67,7 @@ async def read_form(request: Request) -> Form:
 async def read_own_form(request: Request) -> Form:
     """Return a form that one of our own pages sent in this session, or refuse it."""
     form = await read_form(request)
+    # A page of another site can send our cookie along, but cannot know this key.
     sent_key = form.text("form_key").encode()
     session_key = request.state.caller.form_key.encode()
     if not session_key or not hmac.compare_digest(sent_key, session_key):

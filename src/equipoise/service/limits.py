@@ -123,7 +123,7 @@ class RequestLimits:
         """Count a request in the metrics and write it to the log."""
         method = scope["method"]
         route = _route(scope)
-        caller = scope["state"].get("caller")
+        caller = scope["state"].get("caller")  # missing if the request was refused before
         method_label = method if method in COUNTED_METHODS else "OTHER"  # anybody may invent one
         self._seconds.labels(method_label, route, status).observe(seconds)
         fields = {

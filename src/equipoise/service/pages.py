@@ -62,7 +62,7 @@ IRREVERSIBLE_PROPOSALS = {"concluded": "conclude", "erased": "erase"}  # proposa
 @router.get("/login")
 def login(request: Request) -> Response:
     """Ask for a token."""
-    if request.state.caller is not None:
+    if request.state.caller is not None:  # logged in, or signed on by a proxy
         return RedirectResponse("/", 303)
     return render_page(None, "login.html", refused="")
 
@@ -194,6 +194,7 @@ def log(
     return _page(context, "log.html", entries=entries, more=skipped + 1 if skipped else None)
 
 
+# The same functions as under /v1, here for a browser that logged in.
 router.get("/audits/{audit}/report")(report)
 router.get("/audits/{audit}/export")(export)
 
@@ -233,6 +234,7 @@ def act(
     except (HttpProblem, EquipoiseError) as error:
         problem = as_problem(error)
         return _audit_page(context, problem=problem, status=problem.status_code)
+    # A proposal waits for approval, and an audit that has ended is not paused: say that instead.
     is_state_news = reply.state == "PROPOSED" or action in ("pause", "resume")
     done = reply.state.lower() if is_state_news else action
     query = f"done={done}"
@@ -243,7 +245,7 @@ def act(
 
 def _irreversible_effect(command: Command, context: AuditContext) -> str:
     """Return what a command would do for ever; "" if it can be undone or is not allowed."""
-    if not context.caller.may_do(command.command):
+    if not context.caller.may_do(command.command):  # it will be refused anyway
         return ""
     if not isinstance(command, commands.Approve):
         return IRREVERSIBLE_EFFECTS.get(command.command, "")

@@ -93,6 +93,7 @@ async def look(caller: Reader, request: Request) -> HTMLResponse:
         fields = _fields_as_sent(form) | proposed_fields
         return _refused(caller, error, fields=fields, proposed=proposal is not None)
     except (EquipoiseError, HttpProblem) as error:
+        # Only what is wrong with the form's values belongs on the page of the form.
         if isinstance(error, HttpProblem) and error.status_code != 422:
             raise
         return _refused(caller, error, fields=_fields_as_sent(form))
@@ -179,6 +180,7 @@ def _history(cells: Any, notes: Sequence[str], coding_json: str | None) -> Histo
     if not coding_json:
         return past
     coding = CODING_ADAPTER.validate_json(coding_json, strict=True)
+    # The coding comes back from a browser, so it is checked like anything that is sent.
     columns_per_role = [len(coding.columns.get(role, ())) for role in COLUMN_FIELDS]
     if columns_per_role != [len(coding.grouping.labels), 1, 1]:
         raise InvalidInput("'coding' must name the column of each role")
@@ -231,6 +233,7 @@ def _page_variables(form: Form, past: History, source: str, audits: OpenAudits) 
     require_in_unit("ratio", ratio)
     denied_rates = denied_rates_by_ratio(past.cells, ratio)
     trial_runs = TRIAL_RUNS if form.text("trial_runs") else 0
+    # Trial runs take seconds to minutes of a processor, so one caller at a time gets them.
     with audits.long_work() if trial_runs else nullcontext():
         audit_plan = plan(past, question, costs, denied_rate=denied_rates, trial_runs=trial_runs)
     return {

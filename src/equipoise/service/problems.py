@@ -51,6 +51,7 @@ class HttpProblem(HTTPException):
         self, kind: str, detail: str = "", headers: Mapping[str, str] | None = None
     ) -> None:
         status, self.title = PROBLEM_TYPES[kind]
+        # What is passed goes before the headers that every answer of this status has.
         super().__init__(status, detail, {**HEADERS_BY_STATUS.get(status, {}), **(headers or {})})
         self.kind = kind
 

@@ -96,6 +96,7 @@ class ServiceSettings(BaseSettings):
     @model_validator(mode="after")
     def _require_consistent(self) -> ServiceSettings:
         """Refuse a ledger in memory, and a sign-on by proxy of which a part is missing."""
+        # A database in memory is one connection's; the server has several.
         if kind_and_path(self.ledger) == ("sqlite", None):
             rule = "a service needs a ledger that several connections share: a file"
             raise ValueError(f"EQUIPOISE_LEDGER: {rule}")

@@ -133,7 +133,7 @@ class ReportCache:
 
     def current(self, wait_seconds: float) -> Snapshot:
         """Return the latest snapshot, after at most so many seconds."""
-        with self._lock:
+        with self._lock:  # one update at a time, however many pages ask
             snapshot = self._latest
             if snapshot is None or self._work is None or self._work.done():
                 snapshot = self._start_update(snapshot)

@@ -121,6 +121,7 @@ class TokenStore:
             raise InvalidInput(f"'days' must be more than 0 and at most {MAX_DAYS}; got {days!r}")
         checked_name = inputs.name("name", name)
         scope = None if audit is None else inputs.name("audit", audit)
+        # Revoked and expired ones count too: two people must never be one actor in the events.
         if any(token.name == checked_name for token in self.all()):
             raise InvalidInput(
                 f"a token named {checked_name!r} exists or existed; choose another name"
@@ -146,6 +147,7 @@ class TokenStore:
         tokens = {token.name: token for token in self.all()}
         if name not in tokens:
             raise UnknownName("token", name, tokens)
+        # Revoking twice keeps the first time.
         revoked_at = tokens[name].revoked or format_timestamp(datetime.now(UTC))
         with self._database.using() as connection:
             connection.run(

@@ -66,6 +66,7 @@ class Uploads:
         caller = request.state.caller.name
         if caller in self._busy_callers:
             raise HttpProblem("busy", "your earlier table is still being read")
+        # From here to the end, also while it is sent: a slow upload counts as well.
         self._busy_callers.add(caller)
         try:
             yield await read_own_form(request)
@@ -98,7 +99,7 @@ class Uploads:
         if suffix not in TABLE_SUFFIXES:
             known_suffixes = ", ".join(TABLE_SUFFIXES)
             raise InvalidInput(f"a table must be one of {known_suffixes}; got {suffix or 'none'}")
-        async with self._reading_turn:
+        async with self._reading_turn:  # each may take all the memory that is set aside
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / f"table{suffix}"
                 with path.open("wb") as file:

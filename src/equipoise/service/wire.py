@@ -37,6 +37,7 @@ MAX_GROUPS = 200
 class Model(BaseModel):
     """An object of which unknown fields and values of another type are refused."""
 
+    # Ignoring a misspelt field or converting "0" would hide a client's mistake.
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
@@ -207,7 +208,7 @@ def read_cells(data: Any) -> Cells:
     cells = Cells.from_dict(data)
     if not MIN_GROUPS <= len(cells) <= MAX_GROUPS:
         raise InvalidInput(f"there must be {MIN_GROUPS} to {MAX_GROUPS} groups; got {len(cells)}")
-    if cells.total > inputs.LIMIT:
+    if cells.total > inputs.LIMIT:  # beyond it numbers in JSON are not exact
         raise InvalidInput(f"counts must add up to at most 2**53; got {cells.total:g}")
     return cells
 
