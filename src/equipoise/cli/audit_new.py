@@ -101,6 +101,13 @@ MaxPrice = Annotated[
     int | None,
     _amount("--max-price", help="With --assist: the most that one label may cost."),
 ]
+Confirm = Annotated[
+    bool,
+    typer.Option(
+        "--yes",
+        help="Begin even if a compared group would keep the audit from ending.",
+    ),
+]
 PeoplePerLabel = Annotated[
     float | None,
     typer.Option(
@@ -165,6 +172,7 @@ def new(
     assist: UseScores = False,
     max_price: MaxPrice = None,
     people_per_label: PeoplePerLabel = None,
+    yes: Confirm = False,
     ledger: shared.Ledger = shared.DEFAULT_LEDGER,
     actor: shared.Actor = None,
     json: shared.Json = False,
@@ -243,6 +251,7 @@ def new(
         decimals=decimals,
         approvals=approval or (),
         options=_add_score_options(options, assist, max_price, people_per_label),
+        confirm=yes,
         actor=actor,
     )
     note = _note_if_past_decides(history, question) if live.finding is None else ""

@@ -116,6 +116,7 @@ class LiveAudit(AuditCommands):
         approvals: Sequence[str] = (),
         seed: str | None = None,
         options: Mapping[str, Any] | None = None,
+        confirm: bool = False,
         actor: str | None = None,
     ) -> LiveAudit:
         """Begin an audit; see :class:`~equipoise.ledger.settings.Settings` for what is fixed now.
@@ -129,6 +130,10 @@ class LiveAudit(AuditCommands):
         seed
             64 hexadecimal digits; drawn from the system if left out. It stays secret until the
             audit is concluded, its hash is in the first event.
+        confirm
+            Begin even if a group that is compared would keep the audit from ending. Without it,
+            the forecast is run, and such an audit is refused with the group's name and what
+            leaving it out changes (:class:`equipoise.planning.feasibility.NotFeasible`).
         actor
             Who does it, as the caller has made sure; the system's user if left out.
         """
@@ -151,6 +156,7 @@ class LiveAudit(AuditCommands):
             simulated=simulated,
             approvals=approvals,
             options=options,
+            confirm=confirm,
         )
         return cls.begin(ledger, settings, seed=secret, actor=actor)
 

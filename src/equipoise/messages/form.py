@@ -32,6 +32,8 @@ FIELD_TITLES: Mapping[str, str] = {
     "max_groups": "Most groups that there may be",
     "encoding": "Encoding of a CSV file, if not UTF-8",
     "sheet": "Sheet of an Excel file, if it has several",
+    "leave_out": "Groups that are counted and not compared",
+    "confirm": "begin all the same",
 }
 """Field of the form -> its title."""
 VALUE_TITLES: Mapping[str, Mapping[str, str]] = {
@@ -42,7 +44,7 @@ VALUE_TITLES: Mapping[str, Mapping[str, str]] = {
     }
 }
 """Field of a choice -> value -> what the form calls the value."""
-TICKS = frozenset({"undecided", "denied_outcomes", "repeated"})
+TICKS = frozenset({"undecided", "denied_outcomes", "repeated", "confirm"})
 """Fields that are ticked: their title says all."""
 FIELD_OF_ARGUMENT: Mapping[str, str] = {"table": "sheet"}  # "table" is the file that is sent
 BETWEEN = ";"

@@ -29,7 +29,10 @@ class PythonSpelling:
     def setting(self, argument: str, value: Any) -> str:
         """Return an argument with its value, as in a call."""
         if argument == "leave_out":
-            return f"Compare(leave_out=({spell_value(value)},))"
+            names = value if isinstance(value, list | tuple) else [value]
+            return f"Compare(leave_out=({', '.join(map(spell_value, names))},))"
+        if argument == "confirm":
+            return "confirm=True"
         return f"{argument}={spell_value(value)}"
 
 

@@ -41,8 +41,12 @@ READING_OPTIONS: Mapping[str, str | None] = {
     "encoding": "--encoding",
 }
 """Argument of ``History.read`` -> its option, None if there is none."""
-OPTIONS: Mapping[str, str | None] = {**READING_OPTIONS, "leave_out": "--leave-out"}
-"""The same, with arguments of a comparison that notes mention."""
+OPTIONS: Mapping[str, str | None] = {
+    **READING_OPTIONS,
+    "leave_out": "--leave-out",
+    "confirm": "--yes",
+}
+"""The same, with arguments of a comparison and of a new audit that messages mention."""
 
 
 class ShellSpelling:
@@ -57,8 +61,8 @@ class ShellSpelling:
     def setting(self, argument: str, value: Any) -> str | None:
         """Return the option with its value, once for each of several values."""
         option = OPTIONS[argument]
-        if option is None:
-            return None
+        if option is None or argument == "confirm":
+            return option
         by_role = value if isinstance(value, Mapping) else {"": value}
         words = []
         for role, role_values in by_role.items():

@@ -125,6 +125,13 @@ TEXTS: Mapping[str, str] = {
     "[[ and {cohort:plain}]].",
     "mostly-bad-outcomes": "Warning: in {groups} fewer approved people had the good outcome than "
     "the bad one. If column {column} says what went wrong, turn it: {fix}.",
+    # -- an audit that begins ----------------------------------------------------------------------
+    "groups-keep-audit-open": "{groups} would keep this audit from ending. Its verdict needs "
+    "outcomes of denied people from every compared group, and {groups} has {rows:past row}, "
+    "{denied} of them denied.[[ With {groups}, about {people_with} people must arrive.]] Without, "
+    "about {people_without} people must arrive and the typical cost is {cost:plain}. Leave it out: "
+    "{fix}. Its people are then counted and not compared. To begin all the same: "
+    "{@confirm=TRUE}.",
     # -- deciders, dates, test programmes ----------------------------------------------------------
     "decider-missing": "Column {column} names no decider in {rows:row}. Fill them in, or leave out "
     "{@decider}.",

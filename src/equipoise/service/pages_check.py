@@ -17,6 +17,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 
+from equipoise.comparison import Comparison
 from equipoise.errors import EquipoiseError, InvalidInput, require_in_unit
 from equipoise.free_check import check
 from equipoise.free_check.assumptions import NO_BETTER, Assume
@@ -37,6 +38,7 @@ from equipoise.messages.form import (
 )
 from equipoise.metrics import METRICS
 from equipoise.planning import plan
+from equipoise.planning.feasibility import NotFeasible
 from equipoise.planning.scenarios import USUAL_RATIO, denied_rates_by_ratio
 from equipoise.question import Costs, Question
 from equipoise.service.access import Auditor, Caller, Reader
@@ -117,7 +119,8 @@ def create(caller: Auditor, request: Request, form: SentForm) -> Response:
         settings = _settings_of(form, name, seed, past, variables["question"])
         row = audits.begin(settings, seed, caller)
     except (EquipoiseError, HttpProblem) as error:
-        return _refused(caller, error, **variables)
+        is_confirmable = isinstance(error, NotFeasible)
+        return _refused(caller, error, is_confirmable=is_confirmable, **variables)
     return RedirectResponse(f"/audits/{quote(row.name, safe='')}", 303)
 
 
@@ -127,6 +130,7 @@ def _page(caller: Caller, template: str, **variables: Any) -> HTMLResponse:
         "cells": None,
         "problem": None,
         "proposed": False,
+        "is_confirmable": False,
         "fields": _fields_as_sent(Form()),
         "metrics": METRICS,
         "titles": FIELD_TITLES,
@@ -226,7 +230,9 @@ def _page_variables(form: Form, past: History, source: str, audits: OpenAudits) 
         gamma=form.number("gamma", 0.05),
         epsilon=form.number("epsilon", 0.05),
         delta=form.number("delta", 0.05),
+        compare=Comparison(leave_out=_split_values(form.text("leave_out"))),
     )
+    question.resolve(past.cells)  # refuses groups that do not exist
     costs = Costs(feature=form.number("feature", 0.0), label=form.number("label", 1.0))
     assumptions = _assumptions(form)
     ratio = form.number("ratio", USUAL_RATIO)
@@ -282,4 +288,5 @@ def _settings_of(form: Form, name: str, seed: str, past: History, question: Ques
         currency=form.text("currency"),
         decimals=decimals,
         approvals=["budget", "concluded", "corrected"] if form.text("second") else [],
+        confirm=bool(form.text("confirm")),
     )

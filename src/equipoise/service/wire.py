@@ -239,6 +239,7 @@ class NewAudit(Model):
     currency: str = ""
     decimals: int = 0
     approvals: Sequence[str] = ()
+    confirm: bool = False
     past: Annotated[Mapping[str, GroupCells], _built_by(read_cells)]
     question: Annotated[Question, _built_by(Question.from_dict)] = Question()
     costs: Annotated[Costs, _built_by(Costs.from_dict)] = Costs()
@@ -262,6 +263,7 @@ class NewAudit(Model):
             decimals=self.decimals,
             approvals=self.approvals,
             options=self.options,
+            confirm=self.confirm,
         )
 
 

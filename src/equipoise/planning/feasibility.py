@@ -1,0 +1,187 @@
+"""Whether an audit can end: a compared group with too few people may keep it open for ever.
+
+A verdict needs outcomes of denied people from every compared group. A group with a few dozen past
+rows may leave both answers possible however many outcomes are told, and may arrive so seldom that
+its outcomes are never collected. The forecast shows both before the audit begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from equipoise._json import JsonValue
+from equipoise.errors import InvalidInput
+from equipoise.free_check import compared_groups
+from equipoise.history.past import Past
+from equipoise.messages import Fix, Problem
+from equipoise.metrics import METRICS
+from equipoise.planning.forecasts import Forecast, Forecaster
+from equipoise.planning.scenarios import ScenarioKind, pick_usual_case, scenarios
+from equipoise.question import Costs, Question
+
+MAX_GROUPS = 20  # compared; the forecast of more groups takes too long for a test at the start
+MAX_LEFT_OUT = 6  # groups that are tried
+MUCH_LONGER = 10  # times as many people must arrive: the audit waits for one group
+
+
+@dataclass(frozen=True)
+class Obstacle(JsonValue):
+    """Groups that keep an audit from ending, and what the audit is like without them.
+
+    Attributes
+    ----------
+    groups
+        The groups; leaving them out helps.
+    rows, denied
+        Past rows of these groups, and how many of them are of denied people.
+    people_with
+        How many people must arrive in the usual case; None if no number of them is enough.
+    cost_without, people_without
+        The typical cost and the people who must arrive without these groups, in the first case
+        that can be decided then.
+    """
+
+    groups: tuple[str, ...]
+    rows: int
+    denied: int
+    people_with: int | None
+    cost_without: float
+    people_without: int
+
+    @property
+    def problem(self) -> Problem:
+        """The obstacle as a message, with the fix."""
+        fields = {
+            "groups": list(self.groups),
+            "rows": self.rows,
+            "denied": self.denied,
+            "people_with": self.people_with,
+            "cost": f"{float(f'{self.cost_without:.3g}'):,g}",
+            "people_without": self.people_without,
+        }
+        fixes = (Fix("leave_out", self.groups),)
+        return Problem("groups-keep-audit-open", fields, fixes)
+
+
+class NotFeasible(InvalidInput):
+    """An audit that would not end because of a group that it compares.
+
+    Attributes
+    ----------
+    obstacle
+        The groups, and what changes without them.
+    problems
+        The same as messages. ``str(error)`` is the text for Python.
+    """
+
+    def __init__(self, obstacle: Obstacle) -> None:
+        self.obstacle = obstacle
+        self.problems = (obstacle.problem,)
+        super().__init__(str(obstacle.problem))
+
+
+def require_feasible(history: Past, question: Question, costs: Costs) -> None:
+    """Raise :class:`NotFeasible` if a compared group keeps an adaptive audit from ending."""
+    obstacle = find_obstacle(history, question, costs)
+    if obstacle is not None:
+        raise NotFeasible(obstacle)
+
+
+def find_obstacle(history: Past, question: Question, costs: Costs) -> Obstacle | None:
+    """Return the groups that keep an audit from ending; None if leaving out no group helps.
+
+    Groups are named if most cases of the forecast can be decided without them, and with them cannot
+    or need more than ten times as many people. The smallest groups are tried first, and at least
+    two groups stay. Pasts that are exact, and more than 20 groups, are not tested.
+
+    Examples
+    --------
+    >>> from equipoise import Costs, History, Question
+    >>> large = {"approved_positive": 6000, "approved_negative": 700, "denied": 3300}
+    >>> small = {"approved_positive": 20, "approved_negative": 3, "denied": 12}
+    >>> past = History.from_cells({"A": large, "B": large, "not stated": small})
+    >>> question = Question("equal_opportunity", gamma=0.05, epsilon=0.1)
+    >>> find_obstacle(past, question, Costs()).groups
+    ('not stated',)
+    """
+    compared = compared_groups(history, question)
+    is_testable = 3 <= len(compared) <= MAX_GROUPS and not history.exact
+    if not is_testable or METRICS[question.metric].is_free:
+        return None
+    with_all = _forecast_cases(history, question, costs)
+    most_people = history.cells.total / 4.0
+    soon = [case for case in with_all if case.is_decidable and case.people <= most_people]
+    if 2 * len(soon) > len(with_all):  # the usual audit: no group needs to be tried
+        return None
+    removable = [group for group in compared if group != question.comparison.against]
+    by_size = sorted(removable, key=lambda group: history.cells[group].total)
+    left_out: tuple[str, ...] = ()
+    for group in by_size[: min(len(compared) - 2, MAX_LEFT_OUT)]:
+        left_out = (*left_out, group)
+        obstacle = _obstacle(left_out, with_all, history, question, costs)
+        if obstacle is not None:
+            return _smallest(obstacle, with_all, history, question, costs)
+    return None
+
+
+def _smallest(
+    obstacle: Obstacle,
+    with_all: Sequence[Forecast],
+    history: Past,
+    question: Question,
+    costs: Costs,
+) -> Obstacle:
+    """Return the obstacle without those groups that it does not need."""
+    for group in obstacle.groups[:-1]:  # the last one made the difference
+        others = tuple(name for name in obstacle.groups if name != group)
+        smaller = _obstacle(others, with_all, history, question, costs)
+        if smaller is not None:
+            obstacle = smaller
+    return obstacle
+
+
+def _obstacle(
+    left_out: tuple[str, ...],
+    with_all: Sequence[Forecast],
+    history: Past,
+    question: Question,
+    costs: Costs,
+) -> Obstacle | None:
+    """Return the obstacle that these groups are; None if most cases are no better without them."""
+    comparison = question.comparison
+    smaller = replace(comparison, leave_out=(*comparison.leave_out, *left_out))
+    try:
+        without = _forecast_cases(history, replace(question, compare=smaller), costs)
+    except InvalidInput:  # nobody is left to be compared, as in a stratum of two groups
+        return None
+    pairs = [*zip(with_all, without, strict=True)]
+    freed = [(before, after) for before, after in pairs if _is_freed(before, after)]
+    if 2 * len(freed) <= len(pairs):
+        return None
+    usual_name = pick_usual_case([before.scenario for before, _ in freed]).name
+    usual_with, usual_without = next(pair for pair in freed if pair[0].scenario.name == usual_name)
+    cells = [history.cells[group] for group in left_out]
+    return Obstacle(
+        groups=left_out,
+        rows=round(sum(counts.total for counts in cells)),
+        denied=round(sum(counts.denied for counts in cells)),
+        people_with=round(usual_with.people) if usual_with.is_decidable else None,
+        cost_without=usual_without.median or 0.0,
+        people_without=round(usual_without.people),
+    )
+
+
+def _forecast_cases(history: Past, question: Question, costs: Costs) -> tuple[Forecast, ...]:
+    """Return the forecasts of the cases in which the denied succeed so often as the approved."""
+    forecaster = Forecaster(history, question, costs)
+    cases = scenarios(history.cells, question)
+    usual_kinds = (ScenarioKind.RATIO, ScenarioKind.RANDOM_ACCEPTS)
+    return tuple(forecaster.forecast_case(case) for case in cases if case.kind in usual_kinds)
+
+
+def _is_freed(before: Forecast, without: Forecast) -> bool:
+    """Say whether an audit of a case ends without some groups, and not, or far later, with them."""
+    if not without.is_decidable:
+        return False
+    return not before.is_decidable or before.people > MUCH_LONGER * max(without.people, 1.0)

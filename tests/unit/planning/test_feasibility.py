@@ -1,0 +1,84 @@
+"""A group that would keep an audit from ending is named before the audit begins."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import equipoise as eq
+from equipoise.messages import form, shell
+from equipoise.planning.feasibility import NotFeasible, find_obstacle
+from equipoise.protocol import Want
+from tests.support.hmda import COMPARED, GROUPS, ROWS, applicants
+
+NOT_STATED = "not stated"
+
+
+def hmda_past() -> eq.History:
+    cells = {}
+    for group, (share, good, bad, _) in GROUPS.items():
+        people = ROWS * share
+        cells[group or NOT_STATED] = {
+            "approved_positive": round(people * good),
+            "approved_negative": round(people * bad),
+            "denied": round(people * (1.0 - good - bad)),
+        }
+    return eq.History.from_cells(cells)
+
+
+PAST = hmda_past()
+QUESTION = eq.Question("equal_opportunity", gamma=0.05, epsilon=0.1)
+ADVISED = eq.Question(
+    "equal_opportunity", gamma=0.05, epsilon=0.1, compare=eq.Compare(leave_out=[NOT_STATED])
+)
+
+
+def test_the_group_is_named_with_the_fix_of_every_surface() -> None:
+    with pytest.raises(NotFeasible, match="'not stated' would keep this audit from") as refused:
+        eq.LiveAudit.create("sqlite://", "loans", PAST, QUESTION, eq.Costs(label=100))
+    assert refused.value.obstacle.groups == (NOT_STATED,)
+    assert refused.value.obstacle.rows == 60
+    (problem,) = refused.value.problems
+    assert "Compare(leave_out=('not stated',))" in str(problem)
+    assert "confirm=True" in str(problem)
+    assert "--leave-out 'not stated'" in shell.describe(problem)
+    assert "--yes" in shell.describe(problem)
+    assert "“Groups that are counted and not compared”: not stated" in form.describe(problem)
+
+
+def test_it_can_begin_all_the_same() -> None:
+    live = eq.LiveAudit.create(
+        "sqlite://", "loans", PAST, QUESTION, eq.Costs(label=100), confirm=True
+    )
+    assert live.finding is None
+
+
+def test_the_audit_that_follows_the_advice_reaches_a_verdict() -> None:
+    live = eq.LiveAudit.create("sqlite://", "loans", PAST, ADVISED, eq.Costs(label=100))
+    for number, person in enumerate(applicants(random.Random(7))):
+        group = person.race or NOT_STATED
+        reply = live.ask(f"p-{number}", group, int(person.approved))
+        if reply.want is Want.LABEL:
+            assert group in COMPARED
+            live.tell(f"p-{number}", int(person.good))
+        if number % 50 == 49 and live.finding is not None:
+            break
+        assert number < 20_000
+    assert live.finding is not None
+    assert live.finding.verdict is eq.Verdict.UNFAIR
+
+
+@pytest.mark.parametrize("groups", [2, 4])
+def test_groups_that_are_alike_keep_nothing_open(groups: int) -> None:
+    """Small pasts are refused nowhere if no group stands out: leaving one out would not help."""
+    counts = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
+    past = eq.History.from_cells(dict.fromkeys("ABCD"[:groups], counts))
+    assert find_obstacle(past, QUESTION, eq.Costs()) is None
+
+
+def test_a_reference_is_never_left_out() -> None:
+    compare = eq.Compare(against=NOT_STATED)
+    question = eq.Question("equal_opportunity", 0.05, 0.1, compare=compare)
+    obstacle = find_obstacle(PAST, question, eq.Costs())
+    assert obstacle is None or NOT_STATED not in obstacle.groups
