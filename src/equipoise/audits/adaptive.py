@@ -231,6 +231,17 @@ class AdaptiveAudit(Audit):
             if group not in self.cells:
                 raise UnknownName(f"group in {name!r}", group, self.cells.groups)
 
+    def wanted_groups(self) -> tuple[str, ...]:
+        """Return the groups whose next denied person would be asked for; none after the end."""
+        if self.evidence is None or self._finding is not None:
+            return ()
+        eligible = self.evidence.eligible()
+        return tuple(
+            group
+            for group, is_eligible in zip(self.groups, eligible, strict=True)
+            if is_eligible and group not in self.closed
+        )
+
     # -- many labels at once --------------------------------------------------------------------
 
     # A simulation may label all the people at once whom ask and tell would label one by one until

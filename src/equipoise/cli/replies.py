@@ -48,6 +48,8 @@ def with_verdict(live: LiveAudit, answer: Output, finding_before: Finding | None
         clauses.append(f"verdict: {finding.verdict}")
     elif clauses:
         clauses.append("the audit goes on")
+    if finding is None:
+        clauses += [f"waiting: {group}" for group in live.status().waiting]
     if not clauses:
         return answer
     clauses.append(f"see equipoise audit status {shlex.quote(live.row.name)}")

@@ -10,6 +10,7 @@ from typing import Any
 
 from equipoise import evidence
 from equipoise._json import JsonValue
+from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit, Step, apply_corrections
 from equipoise.errors import EquipoiseError, LedgerError, ProtocolError
 from equipoise.finding import Finding
@@ -27,6 +28,7 @@ from equipoise.ledger.verify import (
     PersonState,
     digest,
 )
+from equipoise.ledger.waiting import ArrivalRecord, WaitingGroup
 from equipoise.messages.refusals import Refusal, SuggestedCommand, to_python
 from equipoise.protocol import ScoreRecord, Ticket, Want
 
@@ -68,6 +70,7 @@ class AuditState:
         self.rules = LedgerRules({} if strict else None)
         self.settings: Settings
         self.drift: DriftCounts
+        self.arrivals = ArrivalRecord()
         self.steps: list[Step] = []
         # later files of a test programme: after how many steps, counts, outcomes corrected
         self.random_accepts: list[tuple[Any, ...]] = []
@@ -99,7 +102,9 @@ class AuditState:
         if kind == "created":
             self.settings = Settings.from_data(data)
             self.drift = DriftCounts(self.settings.groups)
+            self.arrivals.began = event["time"]
         elif kind == "asked" and person is not None:
+            self.arrivals.arrive(person.group_name, person.decision, person.why, event["time"])
             self._enter_arrival(person, data, ticket, request)
         elif kind in ("budget", "upgraded"):
             # Both change what the audit would have asked, so the object is built anew.
@@ -348,6 +353,16 @@ class AuditState:
         """Return whether the present is like the historical data."""
         settings = self.settings
         return drift_tests(self.drift, settings.compared_past, stream=settings.stream)
+
+    def waiting_for(self) -> tuple[WaitingGroup, ...]:
+        """Return the groups that an adaptive audit wants outcomes of and that do not arrive."""
+        has_ended = self.rules.recorded is not None or self.rules.concluded is not None
+        if has_ended or not self.arrivals.is_stalled or self.has_other_edition:
+            return ()
+        audit = self.audit
+        if not isinstance(audit, AdaptiveAudit) or audit.finding is not None:
+            return ()
+        return self.arrivals.waiting_for(audit.wanted_groups(), self.rules.head.time)
 
     def check_books(self) -> None:
         """Raise unless the audit object's account agrees with the ledger's."""

@@ -14,6 +14,7 @@ from equipoise.finding import Finding, Interval
 from equipoise.ledger.drift import DriftTest
 from equipoise.ledger.state import AuditState
 from equipoise.ledger.verify import OPEN, Approvals, GroupTally, people_by_state
+from equipoise.ledger.waiting import WaitingGroup
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class Status(JsonValue, Displayable):
     FAIR and UNFAIR are final unless an outcome is corrected; the finding's ranges and cost follow
     outcomes that come after it. ``taken_back`` has the verdicts that corrections undid,
     ``conflicts`` counts those that no correction has settled, ``actors`` counts events by who did
-    them. ``left_out`` names the groups that are counted and not compared.
+    them. ``left_out`` names the groups that are counted and not compared,
+    ``waiting`` those that are needed and do not arrive.
 
     Examples
     --------
@@ -75,6 +77,7 @@ class Status(JsonValue, Displayable):
     taken_back: tuple[str, ...]
     drift: tuple[DriftTest, ...]
     left_out: tuple[str, ...] = ()
+    waiting: tuple[WaitingGroup, ...] = ()
 
     @property
     def states(self) -> dict[str, int]:
@@ -174,6 +177,7 @@ class Status(JsonValue, Displayable):
                     "read and verified, not continued (equipoise audit upgrade)",
                 )
             )
+        notes += [("WAITING", str(group)) for group in self.waiting]
         if self.paused is not None:
             notes.append(("PAUSED", self.paused))
         for proposal in self.proposals:
@@ -236,6 +240,7 @@ def status_of(state: AuditState) -> Status:
         taken_back=tuple(rules.taken_back),
         drift=drift,
         left_out=settings.left_out,
+        waiting=state.waiting_for(),
     )
 
 
