@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from equipoise.protocol import Want as Want
     from equipoise.question import Costs as Costs, Question as Question, Verdict as Verdict
     from equipoise.report import write_report as write_report
-    from equipoise.simulation import run as run, simulate as simulate
+    from equipoise.simulation import run as run, simulate as simulate, sweep as sweep
     from equipoise.worlds import data as data
 
 _NAMES_BY_MODULE = {
@@ -45,7 +45,7 @@ _NAMES_BY_MODULE = {
     "protocol": ("Want",),
     "question": ("Costs", "Question", "Verdict"),
     "report": ("write_report",),
-    "simulation": ("run", "simulate"),
+    "simulation": ("run", "simulate", "sweep"),
 }
 _MODULES = {  # those that are themselves names of the package
     "bounds": "equipoise.bounds",

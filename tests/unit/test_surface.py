@@ -24,7 +24,7 @@ RESULTS = {  # what people get, and give on: imported from its module
     "planning": "Plan Forecast Scenario",
     "protocol": "ScoreRecord Ticket",
     "report": "Report",
-    "simulation": "Simulation Summary",
+    "simulation": "Simulation Summary Sweep",
 }
 METHODS = {
     "AdaptiveAudit": ("ask", "tell", "withdraw", "conclude"),

@@ -1,0 +1,192 @@
+"""Sweeps: audits in one world while one number of the question, the prices or tau changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.audits.catalogue import audit_class, options_of
+from equipoise.display import BLUE, FAIR, GREY, INK, UNFAIR, Displayable, Progress, Row, silent
+from equipoise.errors import InvalidInput
+from equipoise.question import Costs, Question, require_question_and_costs
+from equipoise.simulation.runs import Simulation
+from equipoise.simulation.simulate_audit import simulate
+from equipoise.worlds import World
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SWEPT_NAMES = ("epsilon", "gamma", "delta", "feature_cost", "label_cost", "tau")
+PRICES = {"feature_cost": "feature", "label_cost": "label"}
+"""Swept prices and their names in Costs."""
+COLOURS = {"baseline": UNFAIR, "rs": INK, "exp": BLUE, "adaptive": FAIR}
+MARKERS = {"baseline": "s", "rs": "o", "exp": "^", "adaptive": "D"}
+QUANTITIES = {"cost": "cost", "estimate": "estimated gap"}
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep(Displayable):
+    """What audits cost and estimate over the values of one number; ``to_frame`` is tidy.
+
+    Attributes
+    ----------
+    swept
+        The number that changes: epsilon, gamma, delta, feature_cost, label_cost or tau.
+    rows
+        One per audit and value: means and standard deviations over the seeds of cost and estimate,
+        mean labels and features, and the share of wrong verdicts.
+    gap
+        The true gap of the world.
+
+    Examples
+    --------
+    >>> from equipoise.worlds import CellWorld
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> result = sweep(["rs"], world, Question(gamma=0.0), Costs(), epsilon=[0.2, 0.1], repeats=20)
+    >>> [(row["audit"], row["epsilon"], row["runs"]) for row in result.rows]
+    [('rs', 0.2, 20), ('rs', 0.1, 20)]
+    """
+
+    swept: str
+    rows: tuple[Mapping[str, object], ...]
+    gap: float
+
+    def __str__(self) -> str:
+        heading = f"sweep over {self.swept}, true gap {self.gap:.4f}"
+        lines = [
+            f"    {row['audit']}, {self.swept} = {row[self.swept]:g}: mean cost "
+            f"{row['cost']:,.6g}, mean estimate {row['estimate']:.4f}"
+            for row in self.rows
+        ]
+        return "\n".join([heading, *lines])
+
+    def _rows(self) -> Sequence[Row]:
+        return self.rows
+
+    def _draw(self, ax: Axes) -> None:
+        self.draw(ax, "cost")
+
+    def draw(self, ax: Axes, quantity: str = "cost") -> None:
+        """Draw "cost" or "estimate" against the swept value, mean ± one standard deviation."""
+        if quantity not in QUANTITIES:
+            raise InvalidInput(f"'quantity' must be 'cost' or 'estimate'; got {quantity!r}")
+        for audit in dict.fromkeys(str(row["audit"]) for row in self.rows):
+            rows = [row for row in self.rows if row["audit"] == audit]
+            values = np.array([row[self.swept] for row in rows], dtype=float)
+            means = np.array([row[quantity] for row in rows], dtype=float)
+            deviations = np.array([row[f"{quantity}_sd"] for row in rows], dtype=float)
+            colour = COLOURS.get(audit, GREY)
+            ax.fill_between(
+                values, means - deviations, means + deviations, color=colour, alpha=0.18, lw=0
+            )
+            ax.plot(values, means, color=colour, marker=MARKERS.get(audit, "v"), label=audit)
+        if quantity == "estimate":
+            ax.axhline(self.gap, color=GREY, ls="--", label="true gap")
+        else:
+            ax.set_yscale("log")
+        ax.set(xlabel=self.swept, ylabel=QUANTITIES[quantity])
+        ax.legend()
+
+
+def sweep(
+    audits: Sequence[str],
+    world: World,
+    question: Question,
+    costs: Costs,
+    *,
+    epsilon: Sequence[float] | None = None,
+    gamma: Sequence[float] | None = None,
+    delta: Sequence[float] | None = None,
+    feature_cost: Sequence[float] | None = None,
+    label_cost: Sequence[float] | None = None,
+    tau: Sequence[int] | None = None,
+    repeats: int = 50,
+    seed: int = 0,
+    history_size: int | None = None,
+    n_jobs: int | None = None,
+    progress: Progress = silent,
+    options: Mapping[str, Mapping[str, object]] | None = None,
+) -> Sweep:
+    """Simulate several audits while one number changes; return a tidy table with a plot.
+
+    Parameters
+    ----------
+    audits
+        Names of audits, such as ``["rs", "exp", "adaptive"]``.
+    epsilon, gamma, delta, feature_cost, label_cost, tau
+        The values of the number that changes; give exactly one. Audits without a threshold ignore
+        ``tau``.
+    repeats, seed, history_size, n_jobs
+        As for :func:`equipoise.simulate`; every value and audit has the same seed.
+    progress
+        Is called with the share of the simulations that are done.
+    options
+        Audit -> its own options, such as ``{"exp": {"weights": "published"}}``.
+
+    Raises
+    ------
+    InvalidInput
+        If none or several numbers are swept, or a list is empty.
+
+    Examples
+    --------
+    >>> from equipoise.worlds import CellWorld
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
+    >>> costs = [
+    ...     row["cost"]
+    ...     for row in sweep(["rs"], world, Question(), Costs(), tau=[100, 1000], repeats=20).rows
+    ... ]
+    >>> bool(costs[1] > 5 * costs[0])
+    True
+    """
+    require_question_and_costs(question, costs)
+    arguments = (epsilon, gamma, delta, feature_cost, label_cost, tau)
+    given = dict(zip(SWEPT_NAMES, arguments, strict=True))
+    swept_lists = {name: list(values) for name, values in given.items() if values is not None}
+    if len(swept_lists) != 1 or not audits:
+        raise InvalidInput(
+            f"give at least one audit, and the values of exactly one of {', '.join(SWEPT_NAMES)}; "
+            f"got audits {list(audits)!r} and values of {', '.join(swept_lists) or 'none'}"
+        )
+    ((swept, values),) = swept_lists.items()
+    if not values:
+        raise InvalidInput(f"{swept!r} must hold at least one value; it is empty")
+    rows: list[Mapping[str, object]] = []
+    simulation: Simulation | None = None
+    for audit in audits:
+        for value in values:
+            audit_options = dict((options or {}).get(audit, {}))
+            asked = question
+            prices = costs
+            if swept in ("epsilon", "gamma", "delta"):
+                asked = replace(question, **{swept: value})  # type: ignore[arg-type]
+            elif swept in PRICES:
+                prices = replace(costs, **{PRICES[swept]: value})  # type: ignore[arg-type]
+            elif "tau" in options_of(audit_class(audit)):
+                audit_options["tau"] = value
+            simulation = simulate(
+                audit, world, asked, prices, repeats=repeats, seed=seed,
+                history_size=history_size, n_jobs=n_jobs, **audit_options,  # type: ignore[arg-type]
+            )  # fmt: skip
+            rows.append({"audit": audit, swept: value, **_means(simulation)})
+            progress(len(rows) / (len(audits) * len(values)))
+    assert simulation is not None
+    return Sweep(swept, tuple(rows), simulation.gap)
+
+
+def _means(simulation: Simulation) -> dict[str, object]:
+    """Return means and standard deviations over the runs; runs without an estimate have no part."""
+    estimates = simulation.estimate[~np.isnan(simulation.estimate)]
+    return {
+        "runs": len(simulation),
+        "cost": float(simulation.cost.mean()),
+        "cost_sd": float(simulation.cost.std()),
+        "estimate": float(estimates.mean()) if len(estimates) else float("nan"),
+        "estimate_sd": float(estimates.std()) if len(estimates) else float("nan"),
+        "labels": float(simulation.labels.mean()),
+        "features": float(simulation.features.mean()),
+        "wrong": float(simulation.wrong.mean()),
+    }
