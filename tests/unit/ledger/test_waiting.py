@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from datetime import timedelta
-from typing import Any
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -12,7 +11,7 @@ import equipoise as eq
 from equipoise.cli.console import Output
 from equipoise.cli.replies import with_verdict
 from equipoise.ledger.commands import Ask
-from equipoise.ledger.store import Store
+from equipoise.ledger.database import Connection
 from equipoise.ledger.waiting import MIN_TURNED_AWAY, ArrivalRecord
 from equipoise.protocol import Want
 from tests.support.hmda import applicants
@@ -38,8 +37,8 @@ def test_it_is_said_from_the_first_day_on(monkeypatch: pytest.MonkeyPatch) -> No
     assert not waiting.has_arrived
     assert waiting.days == 0
     assert waiting.turned_away >= MIN_TURNED_AWAY
-    now: Any = Store.now
-    monkeypatch.setattr(Store, "now", lambda store: now(store) + timedelta(days=9))
+    later = datetime.now(UTC) + timedelta(days=9, hours=1)
+    monkeypatch.setattr(Connection, "clock", lambda _: later)
     live.run([Ask("later", "White", 0)])
     (waiting,) = live.status().waiting
     assert waiting.days == 9
