@@ -318,16 +318,18 @@ class RowReader:
     ) -> None:
         """Choose the columns of a role: the one that was named, those of the past, or the plain."""
         coding = self._values.coding
-        past_columns = () if coding is None else tuple(coding.columns.get(role, ()))
-        has_past_columns = bool(past_columns) and header is not None
+        past_columns: tuple[str, ...] = ()
+        # A person who was typed has no header: there the values come by role, in plain words.
+        if coding is not None and header is not None:
+            past_columns = tuple(coding.columns.get(role, ()))
         if role in columns:
             self._columns[role] = (columns[role],)
-        elif has_past_columns and set(past_columns) <= set(header or ()):
+        elif past_columns and set(past_columns) <= set(header or ()):
             self._columns[role] = past_columns
         else:
             self._columns[role] = (role,)
-        # Also a past column that somebody named is read in the words of the past.
-        if has_past_columns and self._columns[role] == past_columns:
+        # A past column is read in the words of the past, also if the user named it.
+        if self._columns[role] == past_columns:
             self._coded_roles.add(role)
 
     def _find_score_columns(

@@ -139,7 +139,7 @@ class Account:
 
     def record_block(
         self,
-        names: Sequence[str],
+        group_names: Sequence[str],
         groups: Ints,
         outcomes: Ints,
         is_asked: Flags,
@@ -149,16 +149,17 @@ class Account:
 
         Parameters
         ----------
-        names
+        group_names
             The groups by position.
         groups, outcomes, is_asked, extra_prices
-            Per person: the position of the group, the outcome, whether the label was asked for or
-            a score alone, and what a failure costs beyond the label price.
+            One entry per person: the position of the group, the outcome, whether the label was
+            asked for (else only a score was read), and what a failure costs beyond the label price.
         """
-        for position, name in enumerate(names):
+        for position, group in enumerate(group_names):
             in_group = groups == position
+            # The outcome of a person who was not asked is not known, whatever the array holds.
             has_failed = in_group & is_asked & (outcomes == 0)
-            spending = self.by_group[name]
+            spending = self.by_group[group]
             spending.labels += int((in_group & is_asked).sum())
             spending.features += int((in_group & ~is_asked).sum())
             spending.failures += int(has_failed.sum())

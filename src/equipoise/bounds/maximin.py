@@ -147,12 +147,13 @@ class _Search:
         """Let the alternatives in the middles of cells join the linear program."""
         is_point = are_points(cells)
         at_middles, is_full = self._information_in(middle_points(cells))
-        found = np.concatenate([at_middles[is_full & ~is_point], information[is_point]])
-        if not len(found):
+        # A cell that is a point is its own middle, so its information is there already.
+        alternatives = np.concatenate([at_middles[is_full & ~is_point], information[is_point]])
+        if not len(alternatives):
             return
         # Alternatives of infinite information cost nothing to refute.
-        is_finite = np.isfinite(found).all(axis=1)
-        self._pool = np.concatenate([self._pool, found[is_finite]])
+        is_finite = np.isfinite(alternatives).all(axis=1)
+        self._pool = np.concatenate([self._pool, alternatives[is_finite]])
         best, self.upper, self._active = best_budget(self._pool, self._active, self._even)
         # Every group keeps a little, so that an infinite kl is never multiplied by 0.
         self.budget = (1.0 - _BUDGET_FLOOR) * best + _BUDGET_FLOOR * self._even

@@ -164,18 +164,19 @@ def _change(live: LiveAudit, kind: str, why: str, values: dict[str, Any]) -> Out
     Parameters
     ----------
     kind
-        What is changed: ``budget``, ``limits`` or ``random_accepts``. The command is named
-        ``set_`` and this, the state of its reply is this in capital letters.
+        What is changed: ``budget``, ``limits`` or ``random_accepts``. For ``budget`` the command
+        is ``set_budget``, its event ``budget``, and the state of its reply ``BUDGET``.
     values
-        The command's fields but the reason.
+        The fields of the command, without the reason.
     """
     from equipoise.ledger.commands import COMMANDS
     from equipoise.report.event_log import describe_event
 
-    make: Callable[..., Command] = COMMANDS[f"set_{kind}"]
+    command_class: Callable[..., Command] = COMMANDS[f"set_{kind}"]
     finding_before = live.finding
-    reply = live.do(make(**values, why=why))
+    reply = live.do(command_class(**values, why=why))
     answer = describe_reply(reply)
+    # Otherwise nothing has changed yet: it is a proposal, or it was so before.
     if reply.state == kind.upper() and not reply.repeated:
         taken_in = "; ".join(describe_event(kind, values, live.settings))
         answer = Output(reply, f"{kind.replace('_', ' ')}: {taken_in}")

@@ -84,9 +84,10 @@ class Coding(JsonValue):
         return {"decision": self.decision, "outcome": self.outcome}[role]
 
     def read_bit(self, role: str, value: object, extra_words: tuple[str, ...] = ()) -> int:
-        """Return what a decision or an outcome means.
+        """Return what a decision or an outcome means: 1 for approved or good, 0 otherwise.
 
-        ``extra_words`` are further words that the caller understands, for the message.
+        ``extra_words`` are plain words that the caller understands besides the table's. They are
+        listed in the message if the value is not understood.
 
         Raises
         ------
@@ -98,7 +99,9 @@ class Coding(JsonValue):
         if bit is not None and not is_missing(value, self.missing_values):
             return bit
         known_words = {*extra_words, *meanings.ones, *meanings.zeros}
-        if extra_words and "1" in meanings.zeros:  # 0 and 1 may mean either
+        # Where the table has 0 for 1, a caller with plain words refuses both digits: they may mean
+        # either. The message must not recommend them.
+        if extra_words and "1" in meanings.zeros:
             known_words -= STANDARD_BITS.keys()
         column = self.columns[role][0]
         raise UnknownName(f"{role} (column {column!r})", value, sorted(known_words))

@@ -270,6 +270,11 @@ class History(Past, Displayable):
     ) -> History:
         """Make a history of counts alone.
 
+        Raises
+        ------
+        InvalidInput
+            If a count is not a whole number.
+
         Examples
         --------
         >>> counts = {"approved_positive": 30, "approved_negative": 10, "denied": 60}
@@ -280,6 +285,7 @@ class History(Past, Displayable):
         cells = cells if isinstance(cells, Cells) else Cells.from_dict(cells)
         for group, counts in cells.to_dict().items():
             for cell, count in counts.items():
+                # Some entries are lists of counts (random_accepts), so each is read as an array.
                 if (np.asarray(count) % 1).any():
                     raise InvalidInput(
                         f"{cell!r} of group {group!r} must be a whole number of people; got "

@@ -135,7 +135,14 @@ def _shares_of(
 ) -> list[_Share]:
     """Return the shares of a group that can be compared with the historical data.
 
-    ``arrived`` counts people until the end of each block, by group and decision.
+    Parameters
+    ----------
+    arrived
+        People until the end of each block; axes: block, group, decision (denied, approved).
+    index
+        The position of the group in ``arrived``.
+    outcomes
+        Bad and good outcomes that were told, per block of the group's approved people.
     """
     cells = past.cells[group]
     everybody = arrived.sum(axis=(1, 2))
@@ -150,6 +157,7 @@ def _shares_of(
         # axes: block of approved people, outcome (bad, good)
         told = np.array(outcomes, dtype=float).reshape(-1, 2).cumsum(axis=0)
         n_approved = approved[-1] if len(approved) else 0.0
+        # Every block is full, except perhaps the last one.
         people = np.minimum(BLOCK * np.arange(1.0, len(told) + 1.0), n_approved)
         shares.append(
             _Share(

@@ -111,17 +111,21 @@ def field_text(value: Any) -> str:
 
 def filled_fields(proposal: ReadingProposal) -> dict[str, FieldContent]:
     """Return what a proposal writes into the fields of the form, by field."""
-    values: dict[str, Any] = {}
+    values_by_field: dict[str, Any] = {}
     for argument, value in proposal.arguments.items():
-        if isinstance(value, Mapping):
-            values.update({f"{argument}_{role}": part for role, part in value.items()})
+        if isinstance(value, Mapping):  # by role, as positive={"decision": ...}: a field for each
+            for role, role_value in value.items():
+                values_by_field[f"{argument}_{role}"] = role_value
         else:
-            values[FIELD_OF_ARGUMENT.get(argument, argument)] = value
-    contents = {}
-    for name, value in values.items():
-        parts = value if isinstance(value, list | tuple) else [value]
-        if any(isinstance(part, OpenChoice) for part in parts):
-            contents[name] = FieldContent(choice=field_text(value).replace(BETWEEN, f" {BETWEEN}"))
-        else:
-            contents[name] = FieldContent(field_text(value))
-    return contents
+            values_by_field[FIELD_OF_ARGUMENT.get(argument, argument)] = value
+    return {name: _content_of(value) for name, value in values_by_field.items()}
+
+
+def _content_of(value: Any) -> FieldContent:
+    """Return what stands in a field with this value, or what its choice is among."""
+    text = field_text(value)
+    parts = value if isinstance(value, list | tuple) else [value]
+    if any(isinstance(part, OpenChoice) for part in parts):
+        # "x | y ; z": with a blank before it, the semicolon is not read as a part of y.
+        return FieldContent(choice=text.replace(BETWEEN, f" {BETWEEN}"))
+    return FieldContent(text)

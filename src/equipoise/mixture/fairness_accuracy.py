@@ -256,14 +256,16 @@ def _frontier(gap: Array, accuracy: Array) -> Ints:
 
 
 def _audited_rule(classifier: BayesClassifier, metric: Metric, shares: Mapping[str, float]) -> Rule:
-    """Return the decision-maker's own accuracy and gap: acceptances are its rates."""
-    rates = []
+    """Return the accuracy and the gap of the decision-maker who is audited, by the model."""
+    rates_by_group = []
     accuracy = 0.0
     for group, share in shares.items():
         fpr, tpr = classifier.model.free_rates(group)
         q = classifier.weights[group]
         accuracy += share * (q * tpr + (1.0 - q) * (1.0 - fpr))
+        # The decision-maker is one point of the curve, so there is one value for each rate.
         values = [_rate_values(rate, q, np.array([tpr]), np.array([fpr])) for rate in metric.rates]
-        rates.append(np.concatenate(values))
-    table = np.stack(rates)  # axes: group, rate
-    return Rule(float(accuracy), float((table.max(axis=0) - table.min(axis=0)).max()))
+        rates_by_group.append(np.concatenate(values))
+    rates = np.stack(rates_by_group)  # axes: group, rate
+    gap = (rates.max(axis=0) - rates.min(axis=0)).max()
+    return Rule(float(accuracy), float(gap))

@@ -392,7 +392,10 @@ def acceptance(family: Family, theta: Array, accepts: Accepts) -> float:
 def _newton(
     family: Family, sample: Array, integral: Nodes | _HalfSpaceIntegral, theta: Array
 ) -> tuple[Array, bool]:
-    """Minimise from ``theta`` until nothing is gained; say whether the set's edge stopped it."""
+    """Minimise the mean negative log likelihood by damped Newton steps from ``theta``.
+
+    Returns the parameters, and whether the edge of the parameter set stopped the search there.
+    """
     target = family.statistics(sample).mean(axis=0)
     for _ in range(NEWTON_STEPS):
         mean, hessian = integral.moments(theta)
@@ -409,8 +412,9 @@ def _newton(
         if better_theta is None:
             break
         theta = better_theta
-    unbounded_theta = theta - direction
-    is_inside = np.allclose(family.project(unbounded_theta), unbounded_theta, rtol=1e-9, atol=1e-12)
+    # Where a further full step would lead. Projection moves this point if it lies outside.
+    next_theta = theta - direction
+    is_inside = np.allclose(family.project(next_theta), next_theta, rtol=1e-9, atol=1e-12)
     return theta, not is_inside
 
 

@@ -278,14 +278,19 @@ class Forecaster:
         fair_work = self._work_now.for_verdict(Verdict.FAIR, case.r)
         unfair_work = self._work_now.for_verdict(Verdict.UNFAIR, case.r)
         if fair_work.cost <= unfair_work.cost:
-            verdict, work, other_work = Verdict.FAIR, fair_work, unfair_work
-            distance = self._question.threshold - case.gap
+            verdict = Verdict.FAIR
+            work = fair_work
+            other_work = unfair_work
+            gap_to_wrong_answer = self._question.threshold - case.gap
         else:
-            verdict, work, other_work = Verdict.UNFAIR, unfair_work, fair_work
-            distance = case.gap - self._question.gamma
-        distance = max(distance / self._question.epsilon, 0.0)
+            verdict = Verdict.UNFAIR
+            work = unfair_work
+            other_work = fair_work
+            gap_to_wrong_answer = case.gap - self._question.gamma
+        distance = max(gap_to_wrong_answer / self._question.epsilon, 0.0)
         if 0.0 < work.cost < np.inf:
-            # Work grows with the inverse square of the distance that the past leaves.
+            # Work grows with the inverse square of the distance that the past leaves. So the root
+            # of how much less work an unlimited past needs is the part that a finite one leaves.
             work_unlimited = self._work_unlimited.for_verdict(verdict, case.r)
             distance *= min(work_unlimited.cost / work.cost, 1.0) ** 0.5
         return ForecastParts(

@@ -215,15 +215,22 @@ def forecast_similar_audit(live: LiveAudit, status: Status) -> Forecast | None:
 def _sensitivity(
     settings: Settings, status: Status, good_shares: Mapping[str, Interval]
 ) -> Sensitivity:
-    """Return the range of the estimated gap over all outcomes that are unknown."""
+    """Return the range of the estimated gap over all outcomes that are unknown.
+
+    ``good_shares`` has, for each group, the share of good outcomes among the denied if all unknown
+    ones are bad (``lower``) and if all are good (``upper``).
+    """
     unknown_in_past = 0.0
     for counts in settings.past.cells.values():
-        if not counts.cohorts:  # of cohorts the missing outcomes are assumed to be like the known
+        # Missing outcomes in cohorts are assumed to be like the known ones, so they are not open.
+        if not counts.cohorts:
             unknown_in_past += counts.approved_unknown
     unknown_requests = sum(group_status.unknown for group_status in status.groups.values())
     unknown = unknown_requests + round(unknown_in_past)
     r_ranges = {group: (interval.lower, interval.upper) for group, interval in good_shares.items()}
     question = settings.question
+    # This is about the estimate, not about what is proven. So the counts of the past are taken as
+    # they are, without an error level.
     bands = bands_from_past(settings.past, question.metric, None)
     lower, upper = gap_bounds(bands, r_ranges, compare=question.comparison)
     if not unknown:

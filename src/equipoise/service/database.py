@@ -19,11 +19,13 @@ _TABLES = (
 def open_service_database(url: str) -> Database:
     """Return a handle on the service's database, with its tables.
 
-    All tables are made at once, because the server may run under a role that may make none: then
-    ``equipoise token new`` has made them before, under another role.
+    All tables are made at once, because the server may run under a database role that may not make
+    tables. In that case ``equipoise token new`` has made them before, under another role.
     """
     database = Database(url, create=True, timeout=10.0)
     with database.using() as connection:
+        # A role that may not make tables is refused even if they exist, so look first. The last
+        # table stands for all of them.
         if "service_marks" not in table_names(connection):
             for statement in _TABLES:
                 connection.run(statement)

@@ -269,16 +269,27 @@ def _command_from_form(form: Form, action: str, live: LiveAudit) -> Command:
         words["why"] = form.text("why") or "not approved"
     if tag not in commands.COMMANDS:
         raise HttpProblem("not-found")
-    command = _command_from_words(tag, words, live.settings.values)
-    if isinstance(command, InvalidInput):
-        raise command
-    return command
+    return _command_from_fields(tag, words, live.settings.values)
 
 
-def _command_from_words(
-    tag: str, words: Mapping[str, str], values: ValueReader
-) -> Command | InvalidInput:
-    """Return a command from the words of a form, or why it is none."""
+def _command_from_fields(tag: str, texts: Mapping[str, str], values: ValueReader) -> Command:
+    """Return a command from the texts in the fields of a form.
+
+    Parameters
+    ----------
+    tag
+        The name of the command, as ``ask``.
+    texts
+        Field -> what was typed. Fields that the command does not have are ignored, and so are
+        empty ones.
+    values
+        Reads groups, decisions and outcomes in the words of the historical data.
+
+    Raises
+    ------
+    InvalidInput
+        If a text cannot be read, or a field that the command needs is empty.
+    """
     readers: dict[str, Callable[[str], Any]] = {
         "group": values.read_group,
         "decision": partial(values.read_bit, "decision"),
@@ -287,12 +298,15 @@ def _command_from_words(
         "price": float,
         "proposal": int,
     }
-    field_names = [field.name for field in fields(commands.COMMANDS[tag]) if words.get(field.name)]
+    arguments: dict[str, Any] = {"command": tag}
     try:
-        values_read = {name: readers.get(name, str)(words[name]) for name in field_names}
-        return commands.read_command({**values_read, "command": tag})
-    except ValueError as error:
-        return InvalidInput(str(error))
+        for field in fields(commands.COMMANDS[tag]):
+            if texts.get(field.name):
+                read_text = readers.get(field.name, str)
+                arguments[field.name] = read_text(texts[field.name])
+        return commands.read_command(arguments)
+    except ValueError as error:  # of float and int, whose errors the page would not show
+        raise InvalidInput(str(error)) from error
 
 
 @router.get("/audits/{audit}/work")

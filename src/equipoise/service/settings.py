@@ -119,7 +119,12 @@ class ServiceSettings(BaseSettings):
 
 
 def load_settings(**overrides: Any) -> ServiceSettings:
-    """Return settings from arguments and the environment; say which one breaks which rule.
+    """Return settings from arguments and the environment; arguments go first.
+
+    Raises
+    ------
+    InvalidInput
+        If a setting breaks a rule. The message names the environment variable and the rule.
 
     Examples
     --------
@@ -129,7 +134,7 @@ def load_settings(**overrides: Any) -> ServiceSettings:
     try:
         return ServiceSettings(**overrides)
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
+        problem = error.errors(include_url=False)[0]  # the next one shows once it is mended
         rule = problem["msg"].removeprefix("Value error, ")
         if not problem["loc"]:  # a rule about several settings
             raise InvalidInput(rule) from None

@@ -156,18 +156,15 @@ class TokenStore:
         return replace(tokens[name], revoked=revoked_at)
 
     def find(self, text: str) -> Token | None:
-        """Return the valid token that has this text, None if there is none."""
-        parts = text.split("_", 2)
-        if (
-            len(text) > MAX_TOKEN_CHARACTERS
-            or not text.isascii()
-            or len(parts) != 3
-            or parts[0] != "eqp"
-        ):
+        """Return the valid token that has this text (``eqp_ID_SECRET``), None if there is none."""
+        parts = text.split("_", 2)  # a secret may contain an underscore
+        has_token_form = len(parts) == 3 and parts[0] == "eqp"
+        if len(text) > MAX_TOKEN_CHARACTERS or not text.isascii() or not has_token_form:
             return None
         _, token_id, secret = parts
         token, secret_hash = self._valid_token(token_id)
-        # compared also if there is no such token, so that the time tells nothing
+        # The hash is compared even if there is no such token. Otherwise the time that an answer
+        # takes would tell which ids exist.
         return token if hmac.compare_digest(secret_hash, _hash(secret)) else None
 
     def by_id(self, token_id: str) -> Token | None:

@@ -193,7 +193,7 @@ def _scored_people(audit: AdaptiveAudit, world: World) -> list[Array]:
     missing = np.full(len(world), np.nan)
     score = missing if world.score is None else world.score
     price = missing if world.price is None else world.price
-    table = np.stack([world.outcome, score, price])
+    table = np.stack([world.outcome, score, price])  # axes: outcome, score, price; person
     return [table[:, world.denied_rows(group)] for group in audit.groups]
 
 
