@@ -86,7 +86,7 @@ class AdaptiveAudit(Audit):
         self._group_positions = {group: i for i, group in enumerate(self.groups)}
         # The evidence numbers its requests itself: its number by the number of the ticket.
         self._request_numbers: dict[int, int] = {}
-        self._prices = self._design.prices(costs)
+        self._prices = self._design.prices(costs)  # rows: of a request, of a label with outcome 0
         self.assist = assist
         self._samplers: list[ScoreSampler] = []  # one per group, empty without assist
         if assist is not None:
@@ -117,6 +117,7 @@ class AdaptiveAudit(Audit):
             self._fit_sampling_rules if self._samplers else None,
         )
         self.evidence.set_random_accepts(self._design.label_counts(self._random_accepts))
+        # The labels of a test programme may decide before anybody is asked.
         self._examine_evidence()
 
     def _finding_without_labels(self) -> Finding | None:
@@ -217,10 +218,12 @@ class AdaptiveAudit(Audit):
             _require_counts(group, counts, n_corrected)
             _require_everybody_listed(group, counts, last_counts, n_corrected)
             new_counts[group] = list(counts)
+        # All groups are checked before anything changes, so a file that is refused changes nothing.
         if not dry_run:
             self._random_accepts = new_counts
             if self.evidence is not None:
                 self.evidence.set_random_accepts(self._design.label_counts(new_counts))
+                # A corrected outcome in the file may take a verdict back.
                 self._reopen()
                 self._examine_evidence()
         return new_counts
@@ -247,7 +250,9 @@ class AdaptiveAudit(Audit):
     # A simulation may label all the people at once whom ask and tell would label one by one until
     # the plan changes: choose_block says of which groups they are, count_block counts them.
 
-    def choose_block(self, arrivals: Array, most: int | None, rng: np.random.Generator) -> Ints:
+    def choose_block(
+        self, arrivals: Array, max_people: int | None, rng: np.random.Generator
+    ) -> Ints:
         """Return the groups, by position, of the people to label until the plan changes.
 
         It is for an audit under way, without a budget and with no label pending.
@@ -256,7 +261,7 @@ class AdaptiveAudit(Audit):
         ----------
         arrivals
             How often a denied person of each group comes, in the order of :attr:`groups`.
-        most
+        max_people
             The largest number of people; None for no limit.
         """
         if self._finding is not None or self._open_tickets or self.budget is not None:
@@ -268,7 +273,9 @@ class AdaptiveAudit(Audit):
         # Even if the check is due, it is made only after a label, so somebody must be labelled.
         until_recheck = np.ceil(self._next_recheck - evidence.told.sum())
         count = min(evidence.labels_until_plan, max(until_recheck, NO_LABELS_LEFT))
-        return evidence.choose(arrivals, count if most is None else min(count, most), rng)
+        if max_people is not None:
+            count = min(count, max_people)
+        return evidence.choose(arrivals, count, rng)
 
     def count_block(
         self,
@@ -296,12 +303,15 @@ class AdaptiveAudit(Audit):
             is_asked, observation_ends = sample_block(
                 self._samplers, groups, outcomes, scores, prices, draws, first_number=first_number
             )
+            # The outcomes of people who are not asked stay unknown. Their observation has the same
+            # value for both outcomes, so 0 stands for either.
             outcomes = np.where(is_asked, outcomes, 0)
         n_needed = self._require_evidence().record_block(groups, outcomes, observation_ends)
-        needed = slice(n_needed)
+        needed = slice(n_needed)  # people after the one who decides are not paid for
         self._account.record_block(
             self.groups, groups[needed], outcomes[needed], is_asked[needed], extra_prices[needed]
         )
+        # As with ask and tell, the evidence is examined after labels only (guarantees, 3.16).
         if n_needed and is_asked[n_needed - 1]:
             self._examine_evidence()
         return n_needed
@@ -309,6 +319,8 @@ class AdaptiveAudit(Audit):
     # -- steps of the protocol ------------------------------------------------------------------
 
     def _choose_want(self, group: str, decision: int) -> Want:
+        # Only the outcomes of the denied are unknown, so a label of an approved person would not
+        # move the evidence (guarantees, 3.12).
         if decision == 1 or self.evidence is None or group in self.closed:
             return Want.NOTHING
         is_welcome = self.evidence.eligible()[self._group_positions[group]]
@@ -326,10 +338,12 @@ class AdaptiveAudit(Audit):
         The evidence is examined after answers if a plan or a check is due, or if ``examine`` says
         so. A person of whom nothing is wanted comes in a batch alone.
         """
+        # The account refuses a step that may not be, so it goes before the evidence changes.
         for step in steps:
             self._record_spending(step)
         tickets = [step.ticket for step in steps if step.kind == "asked"]
         answers = [step for step in steps if step.kind != "asked"]
+        # Requests go first: within a batch a person is asked before their answer comes.
         if tickets and tickets[0].want is not Want.NOTHING:
             self._request_labels(tickets)
         if answers:
@@ -378,11 +392,13 @@ class AdaptiveAudit(Audit):
         self._require_evidence().record(numbers, outcomes)
 
     def _apply_correction(self, step: Step, *, examine: bool) -> None:
-        ticket, outcome = step.ticket, step.outcome
+        ticket = step.ticket
+        outcome = step.outcome
         self._require_answered(ticket)
         assert outcome is not None
         evidence = self._require_evidence()
         number = self._request_numbers[ticket.number]
+        # Read before the evidence records the new outcome in its place.
         was_failure = evidence.outcomes[number] == 0
         self._account.correct(ticket, was_failure=was_failure, outcome=outcome)
         if self._samplers and ticket.score_record is not None:
@@ -408,6 +424,7 @@ class AdaptiveAudit(Audit):
         """Look at the evidence; now and then, check whether any number of labels can decide."""
         evidence = self._require_evidence()
         evidence.advance()
+        # After the audit has ended, outcomes still come, of people who were asked before.
         if self._finding is not None:
             self._note_late_answer()
         elif evidence.verdict is not None:
@@ -433,18 +450,18 @@ class AdaptiveAudit(Audit):
             self._finding = self._conclude(self._conclude_reason)
 
     def _reopen(self) -> None:
-        """Let the audit go on: what was found may not hold any more."""
+        """Let the audit go on: its finding may not hold any more."""
         self._finding = None
         self._has_late_answers = False
 
     def _smallest_hold_needed(self) -> float:
         if self.evidence is None:
             return super()._smallest_hold_needed()
-        holds = [
-            self._worst_cost(group, 0, Want.LABEL)
-            for group, is_eligible in zip(self.groups, self.evidence.eligible(), strict=True)
-            if is_eligible and group not in self.closed
-        ]
+        # A group whose label is not welcome now may be cheap, but it will not be asked.
+        holds = []
+        for group, is_eligible in zip(self.groups, self.evidence.eligible(), strict=True):
+            if is_eligible and group not in self.closed:
+                holds.append(self._worst_cost(group, 0, Want.LABEL))
         return min(holds, default=np.inf)
 
     def _require_evidence(self) -> Evidence:
@@ -457,6 +474,8 @@ class AdaptiveAudit(Audit):
         sampled = self._samplers[position].sample(
             person.scores, person.prices, np.array([record.draw])
         )
+        # The range of the bets was fixed at the last plan, before this person's score was read.
+        # It is recorded with the person so that a verifier can check it (guarantees, 3.16).
         bet_scale = self._require_evidence().bet_scales[position]
         low, high = LABEL if bet_scale is None else (bet_scale.low, bet_scale.high)
         return replace(record, m=float(sampled.m[0]), pi=float(sampled.pi[0]), low=low, high=high)
@@ -490,6 +509,7 @@ class AdaptiveAudit(Audit):
 def _require_counts(group: str, counts: object, n_corrected: object) -> None:
     """Raise unless a group has three counts and one number of corrections."""
     numbers = (*counts, n_corrected) if isinstance(counts, Sequence) else ()
+    # Not isinstance: True and False are whole numbers to Python, but no counts.
     if len(numbers) != 4 or any(type(n) is not int or not 0 <= n < 2**53 for n in numbers):
         raise InvalidInput(
             f"'random_accepts' of {group!r} must be three counts (good, bad, unknown), and "
@@ -502,8 +522,10 @@ def _require_everybody_listed(
 ) -> None:
     """Raise if somebody of the last file is missing from the new one."""
     good, bad, unknown = last_counts
-    most_lost = max(good - counts[0], bad - counts[1])
-    if most_lost > n_corrected or sum(counts) < sum(last_counts):
+    # An unknown outcome may become good or bad, but a known one changes by a correction only. A
+    # good outcome that was corrected to bad is missing among the good ones.
+    largest_decrease = max(good - counts[0], bad - counts[1])
+    if largest_decrease > n_corrected or sum(counts) < sum(last_counts):
         raise InvalidInput(
             f"'random_accepts' of {group!r} must list everybody of the last file "
             f"({good:g} good, {bad:g} bad, {unknown:g} unknown); got {counts[0]}, {counts[1]}, "

@@ -54,15 +54,18 @@ class Replayer:
     def replay(self, stops: Collection[int]) -> Iterator[int]:
         """Apply the log; yield the number of steps applied, after each number of ``stops``."""
         batch: list[Step] = []
+        # Counted down here, because the audit does not know of the steps in the batch yet.
         labels_until_due = self._audit._labels_until_due()
         for position, step in enumerate(self._log, start=1):
             if step.kind == "corrected" or step.ticket.want is Want.NOTHING:
+                # Steps before this one have to be in the audit first.
                 self._apply_batch(batch, position)
                 self._apply_alone(step, position)
                 is_batch_done = True
             else:
                 batch.append(step)
                 labels_until_due -= step.kind == "told"
+                # The live audit makes plans and checks after answers, never after a request.
                 is_due = labels_until_due <= 0.0 and step.kind != "asked"
                 is_batch_done = is_due or position in stops or self._must_end_batch(position)
                 if is_batch_done:
@@ -82,7 +85,8 @@ class Replayer:
         if step.kind == "corrected":
             audit._apply_correction(step, examine=position > self._last_request)
             return
-        # Nothing was wanted of this person, whose arrival may have ended the audit.
+        # Nothing was wanted of this person. To choose that may have closed a group or ended the
+        # audit, for lack of money, so the audit chooses again.
         audit._choose_affordable_want(step.ticket.group, step.ticket.decision)
         audit._apply(step)
 
@@ -91,6 +95,8 @@ class Replayer:
             return
         audit = self._audit
         is_after_last_request = position > self._last_request
+        # In these cases there is no answer to look for: none of them decided, there is only one,
+        # or the audit has ended already.
         if not is_after_last_request or len(batch) == 1 or audit._finding is not None:
             audit._apply_batch(batch, examine=is_after_last_request)
         elif self._decides(batch):
@@ -107,10 +113,12 @@ class Replayer:
         Otherwise they stay recorded.
         """
         audit = self._audit
+        # A damaged log is refused before the evidence changes. Otherwise the account does this.
         for step in answers:
             audit._require_open(step.ticket)
         audit._record_answers(answers)
         evidence = audit._require_evidence()
+        # Without a plan: if these answers are taken back, a plan made by them would stay.
         if evidence.advance(replan=False) is None:
             return False
         numbers = audit._numbers_of(answers)

@@ -81,6 +81,7 @@ def decide(state: AuditState, seed: bytes, ask: Ask, group: str, number: int) ->
     if ask.decision == 1 and not audit.wants_approved:
         return Decision(None, "approved")
     drawn = None
+    # The draw follows from seed and pseudonym alone, so it does not depend on who asks first.
     if state.settings.lottery < 1.0:
         drawn = draw(seed, ask.person) < state.settings.lottery * DRAW_RANGE
         if not drawn:
@@ -91,6 +92,7 @@ def decide(state: AuditState, seed: bytes, ask: Ask, group: str, number: int) ->
     if rules.is_full([group] if counts_by_group else state.settings.groups):
         return Decision(None, "in_flight", drawn)
     score_draw = None
+    # The audit could draw by itself. Here the sealed seed decides, so that verify can check it.
     if state.settings.assist is not None:
         score_draw = draw_of_score(seed, number, ask.person) / DRAW_RANGE
     return _consult(audit, ask, group, drawn, score_draw, rules.requests)
@@ -105,6 +107,8 @@ def _consult(
     request: int,
 ) -> Decision:
     """Ask the audit itself, and say why if it wants nothing."""
+    # An arrival may end the audit, or close a group, for lack of money. The event says so, because
+    # a replay has to ask about this person again.
     finding_before = audit.finding
     closed_before = audit.closed
     ticket = audit.ask(

@@ -93,21 +93,27 @@ class TransactionWriter:
         self.touched: dict[int, PersonRecord] = {}
         self._seed = seed
         self._origin = _Origin("", "")
+        # The keys come first: the events behind them name further people to read.
         self._events_by_key = transaction.events_of([c.key for c in batch if c.key])
         records = transaction.people(_names_in(batch), self._numbers_in(batch))
+        # A million people do not fit into memory, so the rules see those of this batch only.
         self.rules.people.records = {record.number: record for record in records}
         self._by_name = {record.person: record for record in records if record.person is not None}
 
     def _numbers_in(self, batch: Sequence[Command]) -> list[int]:
-        """Return people whom proposals or earlier events of the batch are about, by number."""
-        approved = [command.proposal for command in batch if isinstance(command, commands.Approve)]
-        facts: list[Mapping[str, Any]] = []
+        """Return the numbers of people whom the commands name by an event only.
+
+        These are the people of proposals that are to be approved, and of events whose keys come
+        again. All others are named by pseudonym.
+        """
+        approved = {command.proposal for command in batch if isinstance(command, commands.Approve)}
+        event_arguments: list[Mapping[str, Any]] = []
         for number, proposal in self.rules.approvals.proposals.items():
             if number in approved:
-                facts.append(proposal["arguments"])
+                event_arguments.append(proposal["arguments"])
         events = self._events_by_key.values()
-        facts += [event["data"].get("arguments", event["data"]) for event in events]
-        return [fact["person"] for fact in facts if "person" in fact]
+        event_arguments += [_arguments_of(event["data"]) for event in events]
+        return [arguments["person"] for arguments in event_arguments if "person" in arguments]
 
     def run(self, command: Command, actor: str, now: str) -> Reply | EquipoiseError:
         """Carry out one command; return the reply or the reason why not."""
@@ -119,7 +125,7 @@ class TransactionWriter:
 
     def record_verdict(self, actor: str, now: str) -> None:
         """Append the verdict if it is not the one recorded last."""
-        if self.state.has_other_edition:
+        if self.state.has_other_edition:  # this program cannot repeat the other one's statistics
             return
         finding = self.state.finding()
         verdict = None if finding is None else finding.verdict.value
@@ -129,6 +135,8 @@ class TransactionWriter:
             return
         data = None
         if finding is not None:
+            # An alarm is a warning on the verdict: if the population has changed, the first
+            # assumption of the guarantee does not hold.
             alarms = tuple(str(test) for test in self.state.drift_tests() if test.alarm)
             data = replace(finding, warnings=(*finding.warnings, *alarms)).to_dict()
         self._origin = _Origin(actor, now)
@@ -147,19 +155,22 @@ class TransactionWriter:
         """Let the rule book apply the next event; return the person whom it changed."""
         head = self.rules.head
         origin = self._origin
+        # By this number verify finds the proposal, and that another person approved it.
         if origin.proposal is not None:
             data = {**data, "proposal": origin.proposal}
         event = {
             "actor": origin.actor,
             "audit": self.rules.uid,
             "data": data,
-            "prev": head.hash,
+            "prev": head.hash,  # chains the events: a change of an earlier one would show
             "seq": head.seq + 1,
             "time": origin.time,
             "type": kind,
         }
-        if origin.key and kind != "conflict":  # a conflict does not carry out the command
+        # A conflict does not carry out the command, so that its key stays free for another try.
+        if origin.key and kind != "conflict":
             event["key"] = origin.key
+            # A later command of the same batch may bring the key again.
             self._events_by_key[origin.key] = event
             self.keys.append((origin.key, head.seq + 1))
         body = canonical(event)
@@ -167,7 +178,7 @@ class TransactionWriter:
             person = self.state.apply(event, digest(body), ticket=ticket)
         except (ProtocolError, ValueError) as error:  # too late to refuse this command alone
             raise LedgerError(f"the rules refused {kind!r}: {error}") from error
-        self.events.append((head.seq, body))
+        self.events.append((head.seq, body))  # the head has moved on: this is the event's number
         if person is not None:
             self.touched[person.number] = person
         return person
@@ -191,14 +202,14 @@ class TransactionWriter:
             return None
         kind = event["type"]
         data = event["data"]
-        arguments = data.get("arguments", data)
-        person = self._record_of(arguments.get("person", 0))
+        person = self._record_of(_arguments_of(data).get("person", 0))  # numbers begin at 1
         if not self._is_same_command(command, kind, data, person):
             raise self._refuse(
                 Conflict, "key-used", key=command.key, event=event["seq"], event_type=kind
             )
         if kind == "proposed":
             return Reply("", state="PROPOSED", number=event["seq"], repeated=True)
+        # The first answer to an erasure named no person, and the repeated one must not either.
         if person is not None and kind != "erased":
             return _reply(person, repeated=True)
         number = data.get("proposal" if kind == "rejected" else "person")
@@ -209,27 +220,32 @@ class TransactionWriter:
     ) -> bool:
         """Whether an event under a command's key is what this command leads to."""
         pseudonym = commands.person_of(command)
+        # None: the person was erased since, and nothing is left by which to compare.
         if pseudonym and person is not None and person.person not in (None, pseudonym):
             return False
         _, possible_events = HANDLERS[type(command)]
         event_kind = data["command"] if kind == "proposed" else kind
         if event_kind not in possible_events:
             return False
-        return not self._differs(command, data.get("arguments", data))
+        return not self._differs(command, _arguments_of(data))
 
     def _differs(self, command: Command, recorded: Mapping[str, Any]) -> bool:
         """Say whether what is recorded differs from a command in more than the reason."""
+        # The command is written as its event would write it: groups by their names in the past.
         arguments: dict[str, Any] = {}
         for field in fields(command):
             value = getattr(command, field.name)
             is_by_group = isinstance(value, Mapping)
             arguments[field.name] = self._with_past_names(value) if is_by_group else value
         if isinstance(command, commands.SetRandomAccepts):
+            # The event has every group, the command may leave out those without people.
             no_people = {group: [0, 0, 0] for group in self.rules.people.groups}
             by_group = no_people | arguments["random_accepts"]
             arguments["random_accepts"] = to_plain_data(by_group)
         if isinstance(command, commands.Ask):
             (arguments["group"],) = self._with_past_names({command.group: None})
+        # An event has a number where the command has a pseudonym, which was compared before. What
+        # an event does not record, such as a key, cannot be compared.
         compared = arguments.keys() & (recorded.keys() | {"proposal"}) - {"person", "why"}
         return any(arguments[name] != recorded.get(name) for name in compared)
 
@@ -243,19 +259,20 @@ class TransactionWriter:
     def _ask(self, command: commands.Ask) -> Reply:
         settings = self.state.settings
         group = settings.group_names.get(command.group)
-        known = self._by_name.get(command.person)
-        if known is not None:
-            if (known.group_name, known.decision) != (group, command.decision):
+        stored = self._by_name.get(command.person)
+        # Before the group is checked: a person who is known keeps the answer, whatever comes now.
+        if stored is not None:
+            if (stored.group_name, stored.decision) != (group, command.decision):
                 raise self._refuse(
                     Conflict,
                     "person-conflict",
                     person=command.person,
-                    stored_group=known.group_name,
-                    stored_decision=known.decision,
+                    stored_group=stored.group_name,
+                    stored_decision=stored.decision,
                     group=command.group,
                     decision=command.decision,
                 )
-            return _reply(known, repeated=True)
+            return _reply(stored, repeated=True)
         if group is None:
             raise UnknownName("group", command.group, settings.groups)
         require_usable_score(settings.assist, command.score, command.price)
@@ -268,6 +285,7 @@ class TransactionWriter:
             "group": group,
             "decision": command.decision,
         }
+        # Drift tests count outcomes of the approved by this place, not in the order they come in.
         if command.decision == 1:
             data["place"] = self.rules.people.groups[group].approved
         decision = decide(self.state, self._seed, command, group, number)
@@ -318,6 +336,7 @@ class TransactionWriter:
 
     def _execute(self, command: commands.Execute) -> Reply:
         person = self._known_person(command.person)
+        # All other states will do: the message may come after the outcome.
         if person.want != Want.LABEL or person.state == PersonState.WITHDRAWN:
             raise self._refuse(
                 ProtocolError, "nothing-to-execute", person=person.person, state=person.state
@@ -342,6 +361,7 @@ class TransactionWriter:
                 states=" or ".join(states_before),
                 action=kind.replace("_", " "),
             )
+        # An outcome that is given up may have been a failure, so it costs what was held for it.
         cost = person.hold if kind == "written_off" else None
         return self._append_about(kind, person, cost)
 
@@ -356,6 +376,7 @@ class TransactionWriter:
         proposed = self._propose("corrected", arguments)
         if proposed is not None:
             return proposed
+        # An outcome of a person who was not asked was noted at no cost, and so is its correction.
         cost = self.rules.money.price(person, outcome) if person.state in COUNTED else None
         return self._append_about("corrected", person, cost, outcome=outcome, why=command.why)
 
@@ -363,6 +384,7 @@ class TransactionWriter:
         person = self._by_name.get(command.person)
         if person is None:  # erased before, or never known: nothing is left that could tell
             return self._reply_for_audit("erased", repeated=True)
+        # Nobody could tell the outcome of an erased person, and the held money would stay held.
         if person.open:
             raise self._refuse(
                 ProtocolError,
@@ -406,10 +428,13 @@ class TransactionWriter:
         """Answer what happened to the audit, or to somebody who is erased by now."""
         rules = self.rules
         state = kind.upper()
+        # The name is out of the tables, but not out of the unused space of the database's files.
         if kind == "erased" and rules.people.scrubbed < rules.people.erased:
             state = "UNLINKED"
             why = COPIES_STAY.format(shlex.quote(self.state.settings.name))
-        if kind in ("paused", "resumed") and (rules.concluded, rules.verdict) != (None, None):
+        has_ended = rules.concluded is not None or rules.verdict is not None
+        # "RESUMED" would promise that people are asked again.
+        if kind in ("paused", "resumed") and has_ended:
             state = "DECIDED" if rules.concluded is None else "CONCLUDED"
             why = "nobody is asked any more"
         return Reply("", state=state, number=number, why=why, repeated=repeated)
@@ -436,7 +461,7 @@ class TransactionWriter:
 
     def _set_budget(self, command: commands.SetBudget) -> Reply:
         head = self.rules.head
-        committed = head.spent + head.reserved
+        committed = head.spent + head.reserved  # what is held may still have to be paid
         if command.budget is not None and command.budget < committed:
             money = self.state.settings.money
             raise self._refuse(
@@ -456,19 +481,18 @@ class TransactionWriter:
         rules = self.rules
         by_group = self._with_past_names(command.max_in_flight_groups)
         require_limits(command.max_in_flight, by_group, self.state.settings.groups)
-        return self._change(
-            "limits",
-            {
-                "max_in_flight": command.max_in_flight,
-                "max_in_flight_groups": by_group,
-                "why": command.why,
-            },
-            is_noop=(command.max_in_flight, by_group)
-            == (rules.max_in_flight, rules.max_in_flight_groups),
-        )
+        has_same_total = command.max_in_flight == rules.max_in_flight
+        has_same_groups = by_group == rules.max_in_flight_groups
+        arguments = {
+            "max_in_flight": command.max_in_flight,
+            "max_in_flight_groups": by_group,
+            "why": command.why,
+        }
+        return self._change("limits", arguments, is_noop=has_same_total and has_same_groups)
 
     def _set_random_accepts(self, command: commands.SetRandomAccepts) -> Reply:
         corrected = self._with_past_names(command.corrected)
+        # The audit itself checks the counts. They are entered when the event is applied.
         counts = self.state.audit.set_random_accepts(
             self._with_past_names(command.random_accepts), corrected, dry_run=True
         )
@@ -507,6 +531,7 @@ class TransactionWriter:
 
     def _propose(self, kind: str, arguments: dict[str, Any]) -> Reply | None:
         """Record a proposal where a second person must approve; None where it may be done now."""
+        # With a number of a proposal the second person has approved, and this is the change itself.
         if kind not in self.rules.approvals.required or self._origin.proposal is not None:
             return None
         for number, proposal in self.rules.approvals.proposals.items():
@@ -530,6 +555,7 @@ class TransactionWriter:
             )
         self._origin = replace(self._origin, proposal=command.proposal)
         reply = self._carry_out(self._proposed_command(proposal))
+        # Nothing would change, so no event came of it that could close the proposal.
         if reply.repeated:
             raise self._refuse(ProtocolError, "proposal-is-noop", proposal=command.proposal)
         return reply
@@ -549,6 +575,7 @@ class TransactionWriter:
         if number not in approvals.decided:
             raise UnknownName("proposal", number, approvals.proposals)
         kind, person, why = approvals.decided[number]
+        # An approval has the kind of the event that it allowed, as "budget".
         earlier_decision = "rejected" if kind == "rejected" else "approved"
         if decision != earlier_decision:
             raise self._refuse(
@@ -561,6 +588,7 @@ class TransactionWriter:
     def _proposed_command(self, proposal: Mapping[str, Any]) -> Command:
         """Return the command that a proposal stands for; its arguments are the command's fields."""
         arguments = dict(proposal["arguments"])
+        # An event has the person's number. The command needs the pseudonym, which may be erased.
         if "person" in arguments:
             number = arguments["person"]
             person = self._record_of(number)
@@ -572,6 +600,12 @@ class TransactionWriter:
                 command: Command = command_class(**arguments)
                 return command
         raise LedgerError(f"no command leads to {proposal['command']!r}")
+
+
+def _arguments_of(event_data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the arguments of the command behind an event; a proposal keeps them apart."""
+    arguments: Mapping[str, Any] = event_data.get("arguments", event_data)
+    return arguments
 
 
 def _names_in(batch: Sequence[Command]) -> list[str]:

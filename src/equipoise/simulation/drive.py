@@ -82,10 +82,12 @@ def run(
     while audit.finding is None and (people is None or arrived < people):
         size = batch_size if people is None else min(batch_size, people - arrived)
         batch = world.draw(size, rng)
+        # By the run's own generator, so that a seed determines the whole run.
         draws = [None] * size if audit.assist is None else rng.random(size).tolist()
         for moment, (person, draw) in enumerate(zip(batch, draws, strict=True), start=arrived):
             if person.decision and not audit.wants_approved:
                 continue
+            # Outcomes that are due go first: they may change what is wanted of this person.
             waiting.tell_until(moment)
             ticket = _ask_about(audit, person, draw)
             if ticket.want is Want.FEATURES:
@@ -96,10 +98,12 @@ def run(
                     audit.withdraw(ticket)
                 else:
                     waiting.add(moment + arrivals_until_told, ticket, person)
+            # Looked at only if nothing is wanted, because an audit that has ended wants nothing.
             elif _has_ended(audit):
                 break
         arrived += size
         batch_size = min(2 * batch_size, LARGEST_BATCH)
+    # Outcomes that are still out come all the same: they were paid for and may bring a verdict.
     waiting.tell_until(np.inf)
     return audit.conclude()
 
@@ -114,6 +118,7 @@ def _ask_about(audit: Audit, person: Person, draw: float | None) -> Ticket:
 
 
 def _has_ended(audit: Audit) -> bool:
+    # A type checker believes that a finding which was None stays None; a call makes it look again.
     return audit.finding is not None
 
 
@@ -126,7 +131,7 @@ class _WaitingOutcomes:
         self._heap: list[tuple[int, int, Ticket, Person]] = []
 
     def add(self, moment: int, ticket: Ticket, person: Person) -> None:
-        """Have a person's outcome told when so many people have arrived."""
+        """Have a person's outcome told once ``moment`` people have arrived."""
         heapq.heappush(self._heap, (moment, ticket.number, ticket, person))
 
     def tell_until(self, moment: float) -> None:
@@ -212,13 +217,14 @@ def run_block_by_block(
     arrived = 0
     while audit.finding is None and (max_people is None or arrived < max_people):
         people_left = None if max_people is None else max_people - arrived
+        # Whom to label is chosen before an outcome is drawn, as in a real audit.
         groups = audit.choose_block(denied.arrival_rates, people_left, rng)
         if denied.scored_people:
             counted = _count_scored_block(audit, groups, denied.scored_people, rng)
         else:
             outcomes = (rng.random(len(groups)) < denied.r[groups]).astype(np.intp)
             counted = audit.count_block(groups, outcomes)
-        if counted == 0:
+        if counted == 0:  # nobody comes whose label is welcome, so the audit would wait for ever
             return
         arrived += counted
         yield counted
@@ -235,6 +241,8 @@ def _count_scored_block(
         places = np.flatnonzero(groups == group)
         if len(places):
             drawn_people = people[:, rng.integers(people.shape[1], size=len(places))]
-            outcomes[places], scores[places], prices[places] = drawn_people
+            outcomes[places] = drawn_people[0]
+            scores[places] = drawn_people[1]
+            prices[places] = drawn_people[2]
     draws = rng.random(len(groups))
     return audit.count_block(groups, outcomes.astype(np.intp), scores, prices, draws)
