@@ -84,6 +84,7 @@ def read_people(path: Path) -> PeopleTable:
     with as_bad_data(str(path)):
         table = _READERS[path.suffix](path)
         refuse_repeated_columns(table.header)
+    # The rows are read after this block has ended, so they get one of their own.
     return PeopleTable(table.header, _rows_with_bad_data(table.rows, str(path)))
 
 
@@ -113,6 +114,8 @@ def _read_csv(path: Path) -> PeopleTable:
         for cells in records:
             if not cells:  # an empty line
                 continue
+            # A cell too many, as by a comma in a name, would move all later ones under a wrong
+            # header, so that the row is refused and not cut.
             if len(cells) == len(header):
                 yield NumberedRow(records.line_num, dict(zip(header, cells, strict=True)))
             else:
@@ -152,6 +155,7 @@ def _json_rows(path: Path) -> Iterator[NumberedRow]:
         if not line.strip():
             continue
         try:
+            # The hook sees a name that comes twice; a plain dictionary would keep the last value.
             cells = json.loads(line, object_pairs_hook=_json_object)
         except BadData as error:
             yield NumberedRow(number, {}, str(error))
@@ -178,6 +182,7 @@ def _read_parquet(path: Path) -> PeopleTable:
     header = _outer_columns(database.execute(schema_query, [str(path)]).fetchall())
 
     def rows() -> Iterator[NumberedRow]:
+        # As text, because the words of the past are texts: a decision may be a number here.
         query = "SELECT COLUMNS(*)::VARCHAR FROM read_parquet(?)"
         records = database.execute(query, [str(path)])
         number = 0
@@ -209,6 +214,7 @@ def _read_excel(path: Path) -> PeopleTable:
     """Open the first sheet of an Excel file."""
     from openpyxl import load_workbook
 
+    # data_only: the value that Excel computed last, not the formula.
     sheet = load_workbook(path, read_only=True, data_only=True).worksheets[0]
     records = sheet.iter_rows(values_only=True)
     header = tuple(_text_of_cell(cell) or "" for cell in next(records, ()))
@@ -308,6 +314,7 @@ class RowReader:
             self._find_columns(role, columns, header)
         if verb == "ask":
             self._find_score_columns(columns, header, uses_scores=settings.assist is not None)
+        # Before the first row is carried out, so that a wrong file changes nothing.
         for role, names in self._columns.items():
             for name in names:
                 if header and name not in header:
@@ -346,6 +353,7 @@ class RowReader:
         """Return what is to be done, why not, or None if an outcome is not known yet."""
         if row.problem:
             return InvalidInput(row.problem)
+        # No mistake: the outcome of this person has not come yet.
         outcome_cells = [row.cells.get(name) for name in self._columns.get("outcome", ())]
         if any(self._values.is_missing(cell) for cell in outcome_cells):
             return None
@@ -364,6 +372,7 @@ class RowReader:
         names = self._columns[role]
         values = tuple(cells.get(name) for name in names)
         if role == "person":
+            # In JSON lines an application number may be a number. All else is left to the ledger.
             return str(values[0]) if isinstance(values[0], int) else values[0]
         if role == "version":
             return "" if values[0] is None else str(values[0])
@@ -399,6 +408,7 @@ def read_number(name: str, value: object, values: ValueReader) -> float | int | 
         raise InvalidInput(f"{name!r} must be a number; got {text!r}") from None
     if isnan(number):
         return None
+    # A price is a whole number of minor units. From 2**53 on a float may be a rounded one.
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
@@ -419,7 +429,7 @@ Attempt = Callable[[Sequence[Command | EquipoiseError]], Sequence[CommandResult]
 
 @dataclass(frozen=True)
 class RowResult:
-    """What came of a row.
+    """What carrying out a row led to.
 
     ``command`` and ``result`` are None if the row brought no outcome yet; ``result`` is a reply, or
     the reason why the row was refused.
@@ -434,7 +444,7 @@ class RowResult:
 def carry_out(
     rows: Iterable[NumberedRow], reader: RowReader, attempt: Attempt
 ) -> Iterator[RowResult]:
-    """Carry out every row, and yield what came of each in the order of the rows.
+    """Carry out every row, and yield the result of each in the order of the rows.
 
     Each row is stored whole or not at all, and carrying it out again changes nothing. At most
     :data:`BATCH_LIMIT` rows are held at once.
@@ -446,13 +456,14 @@ def carry_out(
         results = iter(attempt([command for command in commands if command is not None]))
         for row, command in zip(batch, commands, strict=True):
             result = None if command is None else next(results)
+            # A reply has the pseudonym as it is stored, which may differ in outer spaces.
             person = result.person if isinstance(result, Reply) else reader.name_person(row)
             yield RowResult(row.line, person, command, result)
 
 
 @dataclass
 class BatchResult(JsonValue):
-    """How many rows of a file came to what.
+    """Counts of the rows of a file by their results.
 
     Attributes
     ----------
@@ -490,10 +501,10 @@ class BatchResult(JsonValue):
 
 
 def reply_key(reply: Reply, command: object) -> str:
-    """Return which text describes what came of a command: a state, or why nothing is wanted.
+    """Return which text describes the result of a command: a state, or why nothing is wanted.
 
-    Two states have another text by what was said: ``AWAITED`` is RESERVED of an approved person,
-    whose outcome needs no override; ``UNUSED`` is WITHDRAWN where an outcome was brought.
+    Two states have another text for some commands. ``AWAITED`` is RESERVED of an approved person,
+    whose outcome needs no override. ``UNUSED`` is WITHDRAWN if the command brought an outcome.
     """
     if reply.state == "RESERVED" and getattr(command, "decision", 0) == 1:
         return "AWAITED"

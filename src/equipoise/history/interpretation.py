@@ -62,13 +62,16 @@ def interpret(
     UnreadTable
         At the first problem.
     """
+    # A mistyped value goes first: it would lead to problems later that only follow from it.
     check_named_values(rows, options)
     rows, grouping, group_notes = name_groups(rows, options)
+    # Random accepts are known before decisions are read, because they need none.
     rows = mark_random_accepts(rows, options)
     rows, undecided_notes = leave_out_undecided(rows, options)
     rows, decision, decision_notes = read_decisions(rows, options)
     if denied_outcomes_known:
         rows = [replace(row, is_random_accept=not row.is_approved) for row in rows]
+    # Outcomes come after decisions: those of denied people are not read, whatever they say.
     rows, outcome, outcome_notes = read_outcomes(rows, options)
     left_out_notes = check_outcomes_fit_decisions(rows, options)
     columns = {
@@ -92,7 +95,8 @@ def check_named_values(rows: RowCombinations, options: ReadOptions) -> None:
     }
     all_values = [*values_by_role["decision"], *values_by_role["outcome"]]
     known_keys = {*map(key_of, all_values), *STANDARD_BITS}
-    if options.date is None:  # a period may lack a word that the table has
+    # With a date only the rows of a period were counted, and they may lack a word of the table.
+    if options.date is None:
         for value in as_tuple(options.missing_values):
             if key_of(value) not in known_keys:
                 raise _unknown_value("missing_values", [value], None, all_values)
@@ -108,14 +112,14 @@ def _unknown_value(
     argument: str, named_values: Sequence[Any], column: str | None, present: Iterable[str]
 ) -> UnreadTable:
     value = ", ".join(map(text_of, named_values))
-    known = sorted({text.strip() for text in present if not is_missing(text)})
-    near = get_close_matches(value, known, n=1, cutoff=0.6)
+    known_values = sorted({text.strip() for text in present if not is_missing(text)})
+    nearest_values = get_close_matches(value, known_values, n=1, cutoff=0.6)
     fields = {
         "argument": argument,
         "value": value,
         "column": column,
-        "nearest": near[0] if near else None,
-        "known": known,
+        "nearest": nearest_values[0] if nearest_values else None,
+        "known": known_values,
     }
     return UnreadTable(Problem("unknown-value", fields))
 
@@ -151,6 +155,7 @@ def _fill_in_groups(
         group = grouping.group_name(texts)
         # "a & b" with "c" and "a" with "b & c" are both called "a & b & c".
         is_ambiguous = keys_of_group.setdefault(group, keys) != keys
+        # A comparison within strata finds the stratum by the name, in front of the only WITHIN.
         if is_ambiguous or (grouping.strata and group.count(WITHIN) > 1):
             fields = {"columns": list(columns), "group": group, "and": AND, "within": WITHIN}
             raise UnreadTable(Problem("group-names-clash", fields))
@@ -180,6 +185,7 @@ def _label_group_column(
         fields = {"column": column, "rows": n_missing, "written": missing}
         fix = Fix("missing_group", (NAME_OF_MISSING_GROUP,))
         raise UnreadTable(Problem("group-missing", fields, (fix,)))
+    # People without a group would be counted as members of that one.
     if key_of(name) in labels:
         raise InvalidInput(
             f"'missing_group' {name!r} is a group in column {column!r}; choose another name"
@@ -221,6 +227,7 @@ def leave_out_undecided(
     undecided = [row for row in rows if not (row.has_decision or row.is_random_accept)]
     if not undecided:
         return rows, []
+    # People with an outcome were approved, so these rows must not be left out.
     with_outcome = [row for row in undecided if row.has_outcome]
     if with_outcome:
         raise UnreadTable(_outcome_without_decision(undecided, with_outcome, options))
@@ -248,6 +255,7 @@ def _outcome_without_decision(
         "labelled": n_rows(with_outcome),
         "outcomes": [*labels.values()],
     }
+    # Words such as "pending" are no outcomes. If there are no others, reading them so is the fix.
     if not all(re.fullmatch(NOTHING_WORDS, key) for key in labels):
         return Problem("outcome-without-decision", fields)
     fix = Fix("missing_values", tuple(labels.values()), is_list=True)
@@ -291,6 +299,7 @@ def check_outcomes_fit_decisions(rows: RowCombinations, options: ReadOptions) ->
 
     Returns a note if outcomes of denied people are left out.
     """
+    # If decisions are reversed, both other problems only follow from that, so it goes first.
     for problem in (
         _decision_reversed(rows, options),
         _outcome_unknown(rows, options),
@@ -307,6 +316,7 @@ def check_outcomes_fit_decisions(rows: RowCombinations, options: ReadOptions) ->
 
 def _decision_reversed(rows: RowCombinations, options: ReadOptions) -> Problem | None:
     """Return a problem if outcomes are known mostly for people who were read as denied."""
+    # What a person said about the decisions is not doubted.
     if any(options.explained_values(argument, "decision") for argument in MEANINGS):
         return None
     approved = [row for row in rows if row.is_approved]

@@ -63,6 +63,7 @@ def read_yes_no(
     """
     column = options.column_of(role)
     keys = {key_of(value) for value in row_counts}
+    # Probabilities or amounts: where they were cut is not in the table.
     if len(keys) > MAX_YES_NO_VALUES or any(re.fullmatch(FRACTION, key) for key in keys):
         fields = {"column": column, "different": len(keys), "examples": sorted(row_counts)[:4]}
         raise UnreadTable(Problem("not-yes-no", fields))
@@ -83,10 +84,11 @@ def read_yes_no(
         # A 1 beside words for 1 may be another code, so that it needs a word of its own.
         has_clash = ("1" if ones else "0") in unexplained
         is_one_side_said = bool(ones) != bool(zeros)
-        if has_clash or not is_one_side_said or len(unexplained) > 1:
-            raise UnreadTable(
-                propose_meanings(role, column, row_counts, ones, zeros, labelled_counts)
-            )
+        # One value beside those of one side can only be the other side. All else stays open.
+        is_clear = is_one_side_said and len(unexplained) == 1 and not has_clash
+        if not is_clear:
+            problem = propose_meanings(role, column, row_counts, ones, zeros, labelled_counts)
+            raise UnreadTable(problem)
     if ones:
         return YesNo(ones, (*zeros, *sorted(unexplained)))
     return YesNo(tuple(sorted(unexplained)), zeros)
@@ -106,6 +108,8 @@ def _read_standard_bits(
 ) -> YesNo:
     """Return what 0 and 1 mean in a column that holds nothing else."""
     is_explained = not set(STANDARD_BITS).isdisjoint({*ones, *zeros})
+    # In a column called "default" 1 is the bad outcome. Reading it as good would reverse the
+    # answer, so a person must say what 1 means.
     if row_counts and not is_explained and bit_of_yes(role, column) == 0:
         zero_label = choose_labels(row_counts).get("0", "0")
         fix = Fix("positive", (zero_label,), role)
@@ -120,9 +124,9 @@ def bit_of_yes(role: Role, column: str) -> int | None:
 
     Of an outcome the column's name must say it: in ``is_default`` yes means the bad outcome.
     """
-    name = re.sub(r"[\W_]+", " ", column.casefold())
     if role == "decision":
         return 1
+    name = re.sub(r"[\W_]+", " ", column.casefold())
     if re.search(rf"\b({BAD_WORDS})\b", name):
         return 0
     return 1 if re.search(rf"\b({GOOD_WORDS})\b", name) else None
@@ -214,7 +218,9 @@ def _classify_by_outcomes(
     """Return clues by words, corrected by how often outcomes are known after a decision."""
     often_known = _decisions_with_outcomes(word_clues, sizes, labelled_counts, explained)
     approvals = {key for key in often_known if word_clues[key] is not Clue.NOTHING_WORD}
-    if explained or len(approvals) == len(sizes):  # a person's words go first; nothing to compare
+    # What a person said goes before statistics. And where outcomes are known after every decision,
+    # they tell no decision from another.
+    if explained or len(approvals) == len(sizes):
         approvals = set()
     clues = dict(word_clues)
     for key, clue in word_clues.items():
@@ -257,6 +263,7 @@ def _resolve(values: _Unexplained, is_said: Mapping[str, bool]) -> tuple[Fix, ..
     }
     nothing = values.with_clue(Clue.NOTHING_WORD)
     unclear = values.with_clue(Clue.NONE)
+    # "positive" or "negative", if no value has this meaning yet
     lacking = [argument for argument in MEANINGS if not (is_said[argument] or clear[argument])]
     if len(unclear) == len(lacking) == 1:  # one value, and one meaning that has none
         clear[lacking[0]] = unclear
@@ -278,6 +285,8 @@ def _resolve(values: _Unexplained, is_said: Mapping[str, bool]) -> tuple[Fix, ..
     missing_labels = [values.labels[key] for key in sorted(nothing)]
     if missing or missing_labels:
         fixes.append(Fix("missing_values", (*missing, *missing_labels), is_list=True))
+        # Rows without a decision are refused unless a person leaves them out, so one fix needs the
+        # other.
         if values.role == "decision":
             fixes.append(Fix("undecided", ("leave_out",)))
     return tuple(fixes)

@@ -92,6 +92,8 @@ class Answer:
             return f"The audit is in progress. The gap between groups is {range_text} so far."
         if self.verdict is Verdict.INCONCLUSIVE:
             return f"The audit ended without an answer: the gap between groups is {range_text}."
+        # A verdict that rests on a model (Exp-Audit) or on a threshold that is too low for the
+        # paper's proof.
         if self.error_level is None:
             estimate = format_gap(self.question, self.gap.estimate or 0.0)
             return (
@@ -128,6 +130,7 @@ class Answer:
         scale = self.question.gap_scale
         guess = ""
         if difference.estimate is not None:
+            # The estimate is a plug-in value and may lie below what is established.
             likely = max(difference.estimate, difference.least)
             guess = f", {_format_gap_size(scale, likely)} by the best guess"
         least = _format_gap_size(scale, difference.least)
@@ -204,10 +207,9 @@ def build_answer(finding: Finding, *, is_final: bool = True) -> Answer:
 
 
 def error_level(question: Question, verdict: Verdict | None) -> float | None:
-    """Return the probability, at most, with which a verdict is wrong; None if it is none.
+    """Return the probability, at most, with which a verdict is wrong; None without a verdict.
 
-    FAIR is wrong where UNFAIR is true, and the question may allow it another probability than the
-    opposite mistake.
+    The question may allow another probability for a wrong FAIR than for a wrong UNFAIR.
     """
     if verdict is Verdict.FAIR:
         return question.level_wrong_fair
@@ -219,12 +221,14 @@ def error_level(question: Question, verdict: Verdict | None) -> float | None:
 def _compare_groups(finding: Finding) -> list[GroupDifference]:
     """Return every pair of groups that the question compares, in each rate and direction."""
     scale = finding.question.gap_scale
-    pairs = compared_pairs(finding.rates, finding.question.comparison)
+    pairs = compared_pairs(finding.rates, finding.question.comparison)  # pair, higher, lower
     has_one_pair = _is_one_pair([pair for pair, _, _ in pairs])
     differences = []
     for pair, higher, lower in pairs:
         least = float(scale.gap(lower.upper, higher.lower))
-        if has_one_pair:  # then the gap of the finding is the gap of these groups
+        # With one pair the gap of the finding is the gap of these groups, and its bound may be
+        # better: it follows from both groups together.
+        if has_one_pair:
             least = max(least, finding.lower)
         estimate = None
         if lower.estimate is not None and higher.estimate is not None:
@@ -245,6 +249,7 @@ def _largest_estimated(compared: Sequence[GroupDifference]) -> GroupDifference |
     largest = None
     largest_estimate = float("-inf")
     for difference in compared:
+        # The largest of the others need not be the largest of all.
         if difference.estimate is None:
             return None
         if difference.estimate > largest_estimate:

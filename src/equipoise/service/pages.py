@@ -72,6 +72,7 @@ async def log_in(request: Request) -> Response:
     """Begin a session."""
     state = request.app.state
     form = await read_form(request)
+    # The store asks a database, which must not hold up other requests.
     token = await run_in_threadpool(state.store.find, form.text("token"))
     if token is None or token.role not in READERS:
         # Only failures are counted: others at this address, with a valid token, are let in.
@@ -82,8 +83,8 @@ async def log_in(request: Request) -> Response:
     response.set_cookie(
         SESSION_COOKIE,
         new_session(state.settings, token),
-        httponly=True,
-        samesite="strict",
+        httponly=True,  # no script can read it
+        samesite="strict",  # no other site's page can make the browser send it
         path="/",
         secure=state.settings.https,
     )
@@ -93,6 +94,7 @@ async def log_in(request: Request) -> Response:
 @router.post("/logout")
 def log_out(request: Request, form: SentForm) -> Response:
     """End every session of the caller's token."""
+    # A cookie is signed and nothing is stored about it. So one session cannot be ended alone.
     request.app.state.store.log_out(request.state.caller.token_id)
     response = RedirectResponse("/login", 303)
     response.delete_cookie(SESSION_COOKIE, path="/")
@@ -130,6 +132,7 @@ def audit(context: ReaderContext, done: str = "", want: str = "") -> HTMLRespons
 @router.get("/audits/{audit}/live")
 def live(context: ReaderContext) -> HTMLResponse:
     """Return what moves on the page of an audit; the page asks for it every five seconds."""
+    # Without a wait: evidence that is not ready now comes five seconds later.
     return _audit_page(context, "live.html", wait_seconds=0.0)
 
 
@@ -187,11 +190,11 @@ def log(
     context: ReaderContext, before: Annotated[int | None, Query(ge=1, lt=2**53)] = None
 ) -> HTMLResponse:
     """Show who did what, the latest first; ``before`` is the event that a page ends in front of."""
-    end = context.reader.checkpoint().seq + 1 if before is None else before
-    skipped = max(0, end - 1 - ROWS_PER_PAGE)  # events in front of the page
-    events = context.reader.events(after=skipped, limit=end - 1 - skipped)
+    last = context.reader.checkpoint().seq if before is None else before - 1
+    n_skipped = max(0, last - ROWS_PER_PAGE)  # earlier events, which are on later pages
+    events = context.reader.events(after=n_skipped, limit=last - n_skipped)
     entries = log_rows(events, context.reader.settings)[::-1]
-    return _page(context, "log.html", entries=entries, more=skipped + 1 if skipped else None)
+    return _page(context, "log.html", entries=entries, more=n_skipped + 1 if n_skipped else None)
 
 
 # The same functions as under /v1, here for a browser that logged in.
@@ -226,6 +229,7 @@ def act(
     try:
         command = _command_from_form(form, action, context.reader)
         warning = _irreversible_effect(command, context)
+        # The page sends the same form again, with "sure", so that nothing has to be typed twice.
         if warning and form.text("sure") != "yes":
             return _page(context, "sure.html", what=action, warning=warning, form=form)
         (reply,) = context.results([command])
@@ -240,6 +244,8 @@ def act(
     query = f"done={done}"
     if action == "ask":
         query += f"&want={reply.want}"
+    # A redirect, so that to load the page again does not send the form again. No pseudonym is in
+    # the address, because logs keep addresses.
     return RedirectResponse(f"/audits/{context.audit.url_name}?{query}", 303)
 
 
@@ -249,6 +255,7 @@ def _irreversible_effect(command: Command, context: AuditContext) -> str:
         return ""
     if not isinstance(command, commands.Approve):
         return IRREVERSIBLE_EFFECTS.get(command.command, "")
+    # To approve a proposal does what was proposed.
     for proposal in context.reader.status().proposals:
         if proposal.number == command.proposal:
             approved_command = IRREVERSIBLE_PROPOSALS.get(proposal.command, "")
@@ -258,18 +265,19 @@ def _irreversible_effect(command: Command, context: AuditContext) -> str:
 
 def _command_from_form(form: Form, action: str, live: LiveAudit) -> Command:
     """Return the command that a form stands for, or raise why it is none."""
+    # Its amount is written in euros, say, and not in cents as a program sends it.
     if action == "set_budget":
         return commands.SetBudget(budget_of(form, live.settings.decimals), form.text("why"))
-    words = {name: form.text(name) for name in form}
+    texts = {name: form.text(name) for name in form}
     tag = action
     if action == "decide":  # about a proposal; without a choice nothing is decided
         tag = form.text("choice")
         if tag not in ("approve", "reject"):
             raise InvalidInput("choose whether to approve or to reject it")
-        words["why"] = form.text("why") or "not approved"
+        texts["why"] = form.text("why") or "not approved"
     if tag not in commands.COMMANDS:
         raise HttpProblem("not-found")
-    return _command_from_fields(tag, words, live.settings.values)
+    return _command_from_fields(tag, texts, live.settings.values)
 
 
 def _command_from_fields(tag: str, texts: Mapping[str, str], values: ValueReader) -> Command:
@@ -343,6 +351,7 @@ def confirm(context: ReaderContext, form: SentForm) -> Response:
 @router.post("/audits/{audit}/upload")
 async def upload(context: ReaderContext, request: Request) -> Response:
     """Take a table of arrivals or of outcomes; a row that is refused does not delay the others."""
+    # Before the table is received: reading it takes memory and time.
     if not context.caller.may_do("ask"):
         raise HttpProblem("forbidden")
     uploads = request.app.state.uploads
@@ -358,6 +367,7 @@ async def upload(context: ReaderContext, request: Request) -> Response:
         raise explain_missing_column(error) from None
     title = "Outcomes" if are_outcomes else "Arrivals"
 
+    # Storing many rows takes long, and this function runs where all requests take turns.
     def carry_out_rows() -> HTMLResponse:
         return _batch_page(context, title, carry_out(table.rows, reader, context.results))
 
