@@ -21,7 +21,7 @@ from equipoise.mixture import Gaussian, HalfSpace
 from equipoise.mixture.map_weights import ExpConstants
 from equipoise.mixture.model import MixtureModel, PastFeatures
 from equipoise.question import Costs, Question
-from equipoise.simulation import simulate
+from equipoise.simulation import simulate, sweep
 from equipoise.worlds import CellWorld, World
 from equipoise.worlds.mixture import GroupMixture, MixtureWorld
 from paper.blackbox import run_phases
@@ -199,12 +199,15 @@ def price(here: Setting, runs: DataFrame, repeats: int) -> DataFrame:
         spent = c_feat * runs.requests + c_lab * runs.failures
         by = spent.groupby([runs.regime, runs.audit, runs.epsilon])
         ours: list[Row] = []
-        for question in here.questions:
-            costs = Costs(c_feat, c_lab)
-            sim = simulate("adaptive", here.cells, question, costs, repeats=repeats, seed=here.seed)
-            mean = {"cost": sim.cost.mean(), "cost_sd": sim.cost.std(ddof=1)}
-            at = {"audit": "adaptive", "epsilon": question.epsilon}
-            ours += [{"regime": regime, **at, **mean} for regime in REGIMES]
+        for gamma in dict.fromkeys(question.gamma for question in here.questions):
+            asked = [question for question in here.questions if question.gamma == gamma]
+            adaptive = sweep(
+                ["adaptive"], here.cells, asked[0], Costs(c_feat, c_lab),
+                epsilon=[question.epsilon for question in asked], repeats=repeats, seed=here.seed,
+            )  # fmt: skip
+            for row, regime in product(adaptive.rows, REGIMES):
+                shown = {name: row[name] for name in ("audit", "epsilon", "cost", "cost_sd")}
+                ours.append({"regime": regime, **shown})
         published = DataFrame({"cost": by.mean(), "cost_sd": by.std()}).reset_index()
         tables.append(concat([published, DataFrame(ours)]).assign(c_feat=c_feat, c_lab=c_lab))
     return concat(tables, ignore_index=True)

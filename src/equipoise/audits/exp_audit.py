@@ -83,8 +83,8 @@ class ExpAudit(Audit):
         "auto": the cheapest way that tests of separation and of the model support, labels
         included. "map" (MAP counts) and "likelihood": that way where the tests support it, else
         what they do support. The error probability is split evenly between the two ways of
-        ending, features and labels. "published": Algorithm 2 to the letter, nothing tested, see
-        :meth:`published`.
+        ending, features and labels. "published": Algorithm 2 to the letter, where no test changes
+        the course, see :meth:`published`.
     fallback
         Who takes over by labels: "rs" (the paper's) or "adaptive".
     switch

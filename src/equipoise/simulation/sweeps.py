@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise._arrays import Array
 from equipoise.audits.catalogue import audit_class, options_of
 from equipoise.display import BLUE, FAIR, GREY, INK, UNFAIR, Displayable, Progress, Row, silent
 from equipoise.errors import InvalidInput
@@ -183,10 +184,15 @@ def _means(simulation: Simulation) -> dict[str, object]:
     return {
         "runs": len(simulation),
         "cost": float(simulation.cost.mean()),
-        "cost_sd": float(simulation.cost.std()),
+        "cost_sd": _deviation(simulation.cost),
         "estimate": float(estimates.mean()) if len(estimates) else float("nan"),
-        "estimate_sd": float(estimates.std()) if len(estimates) else float("nan"),
+        "estimate_sd": _deviation(estimates),
         "labels": float(simulation.labels.mean()),
         "features": float(simulation.features.mean()),
         "wrong": float(simulation.wrong.mean()),
     }
+
+
+def _deviation(values: Array) -> float:
+    """Return the sample's standard deviation; NaN of fewer than two values."""
+    return float(values.std(ddof=1)) if len(values) > 1 else float("nan")
