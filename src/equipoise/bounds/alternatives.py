@@ -20,7 +20,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise._arrays import Array
+from equipoise._arrays import Array, Flags
 from equipoise.comparison import Block, GapScale, ResolvedComparison
 from equipoise.rates import Band, Curve
 
@@ -28,6 +28,9 @@ GroupCurves = tuple[Curve, bool]
 """One rate of all groups, each a curve in its own unknown (curves of arrays); whether it falls."""
 Cover = NDArray[np.void]
 """Cells: the ``piece`` each belongs to, the least (``low``) and largest (``high``) levels in it."""
+
+
+LEVEL_RESOLUTION = 1e-8  # levels closer than this are one; what gamma = 0 means in floating point
 
 
 @dataclass(frozen=True)
@@ -64,26 +67,60 @@ class Alternatives:
         cells["high"] = edges[grid + 1]
         return cells.ravel()
 
+    def rate_ranges(self, cells: Cover) -> tuple[Array, Array]:
+        """Return the ends between which every rate of every group lies somewhere in a cell.
+
+        Both have the shape (cells, rates, groups) and are infinite where a rate may be anything.
+        """
+        levels = [min(rate_index, self.levels - 1) for rate_index in range(len(self.rates))]
+        least = self.least[cells["piece"]]
+        most = self.most[cells["piece"]]
+        # Levels get an axis for the groups, which share them: (cells, rates, 1).
+        lowest = self.scale.above(cells["low"][:, levels, None], least)
+        highest = self.scale.above(cells["high"][:, levels, None], most)
+        lowest[np.isnan(least)] = -np.inf
+        highest[np.isnan(most)] = np.inf
+        return lowest, highest
+
     def boxes(self, cells: Cover) -> tuple[Array, Array]:
         """Return the ends of every group's ``lam``, of shape (cells, groups).
 
         The start is above the end where no value of the unknown fits.
         """
-        shape = (len(cells), self.least.shape[2])
-        start = np.zeros(shape)
-        end = np.ones(shape)
+        lowest, highest = self.rate_ranges(cells)
+        start = np.zeros((len(cells), self.least.shape[2]))
+        end = np.ones_like(start)
         for rate_index, (curves, falls) in enumerate(self.rates):
-            level = min(rate_index, self.levels - 1)
-            least = self.least[cells["piece"], rate_index]
-            most = self.most[cells["piece"], rate_index]
-            lowest_rate = self.scale.above(cells["low"][:, level, None], least)
-            highest_rate = self.scale.above(cells["high"][:, level, None], most)
-            lowest_rate[np.isnan(least)] = -np.inf
-            highest_rate[np.isnan(most)] = np.inf
-            first, last = Band(curves, curves).r_range(lowest_rate, highest_rate, falling=falls)
+            band = Band(curves, curves)
+            ends = band.r_range(lowest[:, rate_index], highest[:, rate_index], falling=falls)
+            first, last = ends
             start = np.maximum(start, first)
             end = np.minimum(end, last)
         return start, end
+
+
+def halve_along(cells: Cover, level: int) -> tuple[Cover, Cover]:
+    """Return the lower and the upper halves of cells along one level."""
+    lower = cells.copy()
+    upper = cells.copy()
+    middles = (cells["low"][:, level] + cells["high"][:, level]) / 2.0
+    lower["high"][:, level] = middles
+    upper["low"][:, level] = middles
+    return lower, upper
+
+
+def middle_points(cells: Cover) -> Cover:
+    """Return the single levels in the middle of cells."""
+    points = cells.copy()
+    middles = (cells["low"] + cells["high"]) / 2.0
+    points["low"] = middles
+    points["high"] = middles
+    return points
+
+
+def are_points(cells: Cover) -> Flags:
+    """Return which cells are too small to halve: each counts as one alternative."""
+    return np.asarray((cells["high"] - cells["low"] <= LEVEL_RESOLUTION).all(axis=1))
 
 
 def unfair_set(

@@ -16,8 +16,11 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from equipoise._arrays import Array
-from equipoise.bounds.alternatives import GroupCurves, fair_set, unfair_set
-from equipoise.bounds.maximin import Maximin, kl, maximin
+from equipoise.bounds.alternatives import Alternatives, GroupCurves, fair_set, unfair_set
+from equipoise.bounds.finite_history import least_cost_with_history, past_information
+from equipoise.bounds.maximin import kl, maximin
+from equipoise.bounds.nearest_population import GroupPopulation
+from equipoise.errors import require_in_unit, require_kind, require_whole
 from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question, Verdict, require_question_and_costs
 from equipoise.rates import Curve
@@ -27,12 +30,12 @@ from equipoise.worlds.world import require_world
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LowerBound(float):
-    """C* as a number, with the allocation that attains it and how well it is known.
+    """C* or C*_n as a number, with the allocation that attains it and how well it is known.
 
     Attributes
     ----------
     cost
-        C*, rounded down: no audit that keeps the question's error levels costs less on average.
+        Rounded down: no audit that keeps the question's error levels costs less on average.
     verdict
         The answer whose proof is the cheaper one; the only right one outside the grey zone.
     labels
@@ -41,11 +44,14 @@ class LowerBound(float):
     budget
         Each group's share of the cost.
     certificate
-        Relative distance between this value and the cost of the allocation given, both certified;
-        C* lies between them.
+        For C*, the relative distance between this value and the cost of the allocation given, both
+        certified; C* lies between them. For C*_n, the share of the needed information that the
+        allocation given may miss.
     reference
         True in the grey zone (the gap is above gamma and at most gamma + epsilon), where both
         answers are right and the value is an asymptotic reference, not a bound.
+    history_size
+        The past rows n of C*_n; None for C*, with an unlimited past.
 
     Examples
     --------
@@ -62,13 +68,17 @@ class LowerBound(float):
     budget: Mapping[str, float]
     certificate: float
     reference: bool
+    history_size: int | None = None
 
     def __new__(cls, cost: float, *_: object, **__: object) -> Self:  # noqa: D102
         return super().__new__(cls, cost)
 
     def __str__(self) -> str:
         if self.cost == math.inf:
-            return f"{self.verdict} is out of reach: worlds however near are not {self.verdict}"
+            reason = f"worlds however near are not {self.verdict}"
+            if self.history_size is not None:
+                reason = f"{self.history_size:,} past rows do not tell it from others"
+            return f"{self.verdict} is out of reach: {reason}"
         reference = "as an asymptotic reference (both answers are right)"
         kind = reference if self.reference else "at least"
         lines = [f"{self.verdict} costs {kind} {self.cost:,.4g} (within {self.certificate:.2%})"]
@@ -77,21 +87,52 @@ class LowerBound(float):
         return "\n".join(lines)
 
 
-def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
-    """Return C*: no audit that keeps the question's error levels costs less on average.
+def lower_bound(
+    world: World,
+    question: Question,
+    costs: Costs,
+    *,
+    history_size: int | None = None,
+    decided: float | None = None,
+) -> LowerBound:
+    """Return C* or C*_n: no audit that keeps the question's error levels costs less on average.
 
-    ``C* = kl(delta, 1-delta) / max_w inf_{lam in Alt} sum_a w_a kl(r_a, lam_a)`` with
-    ``sum_a w_a c_a = 1`` and ``c_a = c_feat + c_lab (1 - r_a)``, where Alt holds the unknowns for
-    which the true answer is wrong: a gap >= gamma + epsilon if the world is FAIR, one <= gamma
-    if it is UNFAIR. It holds for audits with an unlimited past that use neither features nor
-    scores (the change of measure of Garivier and Kaufmann, 2016, priced). With separate error
-    levels the numerator is ``kl(1 - level of the other mistake, level of this one)``.
+    ``C* = I / max_w inf_{lam in Alt} sum_a w_a kl(r_a, lam_a)`` with ``sum_a w_a c_a = 1`` and
+    ``c_a = c_feat + c_lab (1 - r_a)``, where Alt holds the unknowns for which the true answer is
+    wrong: a gap >= gamma + epsilon if the world is FAIR, one <= gamma if it is UNFAIR. It holds for
+    audits with an unlimited past (the change of measure of Garivier and Kaufmann, 2016, priced).
+    With n past rows the shares p of the past data are known only so well, and C*_n is the least
+    cost with ``n KL(p, p') + sum_a N_a kl(r_a, r'_a) >= I`` for every alternative (p', r').
+
+    The needed information is ``I = kl(delta, 1-delta)``; with separate error levels it is
+    ``kl(1 - level of the other mistake, level of this one)``.
+
+    It bounds no audit with features, scores, random accepts, or arrivals whose decisions count as
+    further past rows: each of them sees more than is counted here.
 
     Where people have prices of their own, ``c_a = c_feat + E[price (1 - Y)]`` over the denied.
 
     C* is 0 if past data decide, and infinite where no audit can: a ratio of rates that are 0 in
-    every group is FAIR, and worlds however near to it are not. Where nothing costs anything,
-    labels are counted instead.
+    every group is FAIR, and worlds however near to it are not. C*_n is infinite as well if the past
+    has fewer than :func:`least_history_size` rows. Where nothing costs anything, labels are counted
+    instead.
+
+    Parameters
+    ----------
+    world
+        The population, whose truth is known.
+    question, costs
+        What is asked, and what labels cost.
+    history_size
+        n: the past rows of all groups together; unlimited if None.
+    decided
+        The probability of a right verdict, for audits that may say INCONCLUSIVE. They need less:
+        ``I = kl(decided, delta)``. If None an audit always answers.
+
+    Raises
+    ------
+    InvalidInput
+        If ``history_size`` is no positive whole number, or ``decided`` is not in [0, 1].
 
     Examples
     --------
@@ -99,82 +140,174 @@ def lower_bound(world: World, question: Question, costs: Costs) -> LowerBound:
     >>> world = CellWorld.from_shares({
     ...     "A": (0.026, 0.023, 0.951, 0.0875), "B": (0.0762, 0.0285, 0.8953, 0.2542),
     ... })
-    >>> bound = lower_bound(world, Question(gamma=0.1, epsilon=0.05), Costs())
+    >>> question = Question(gamma=0.1, epsilon=0.05)
+    >>> bound = lower_bound(world, question, Costs())
     >>> abs(bound - 192) < 2
     True
     >>> print(bound)
     FAIR costs at least 192.5 (within 0.10%)
       A: 146 labels, 69% of the cost
       B: 79.2 labels, 31% of the cost
+    >>> lower_bound(world, question, Costs(), history_size=50_000) > bound
+    True
+    >>> lower_bound(world, question, Costs(), decided=0.5) < bound
+    True
     """
     require_world(world)
     require_question_and_costs(question, costs)
+    require_whole("history_size", history_size)
+    if decided is not None:
+        require_in_unit("decided", decided)
     right_verdicts = question.truth(world.gap(question.metric, question.comparison))
     prices = mean_prices(world, costs)
-    proofs = [
-        _cheapest_proof(verdict, world, question, prices) for verdict in sorted(right_verdicts)
-    ]
-    proof = min(proofs, key=lambda candidate: candidate.cost)
-    budget = dict(zip(world.cells, proof.maximin.budget.tolist(), strict=True))
-    labels = {}
-    for group, price in zip(world.cells, prices.tolist(), strict=True):
-        labels[group] = proof.cost * budget[group] / price if budget[group] else 0.0
+    proofs = []
+    for verdict in sorted(right_verdicts):
+        information = needed_information(question, verdict, decided)
+        proof = _cheapest_proof(verdict, world, question, prices, information)
+        if history_size is not None and proof.cost < math.inf:
+            proof = _add_history(proof, world, question, prices, information, history_size)
+        proofs.append(proof)
+    best = min(proofs, key=lambda proof: proof.cost)
     return LowerBound(
-        proof.cost,
-        proof.verdict,
-        labels=labels,
-        budget=budget,
-        certificate=proof.maximin.relative_width,
+        best.cost,
+        best.verdict,
+        labels=dict(zip(world.cells, best.labels.tolist(), strict=True)),
+        budget=dict(zip(world.cells, best.budget.tolist(), strict=True)),
+        certificate=best.certificate,
         reference=len(right_verdicts) > 1,
+        history_size=history_size,
     )
 
 
+def least_history_size(world: World, question: Question, *, decided: float | None = None) -> float:
+    """Return how many past rows an audit needs at least, whatever it pays for labels.
+
+    With fewer rows C*_n is infinite: past data with known r do not tell the world from one in which
+    the answer is wrong. In the grey zone it is the number for the verdict that needs fewer rows.
+
+    Parameters
+    ----------
+    world, question
+        The population, whose truth is known, and what is asked.
+    decided
+        The probability of a right verdict, as in :func:`lower_bound`.
+
+    Examples
+    --------
+    >>> from equipoise.worlds import CellWorld
+    >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.2)})
+    >>> question = Question("equal_opportunity", gamma=0.2, epsilon=0.1)
+    >>> rows = least_history_size(world, question)
+    >>> lower_bound(world, question, Costs(), history_size=int(0.9 * rows))
+    inf
+    >>> 0.0 < lower_bound(world, question, Costs(), history_size=int(1.1 * rows)) < float("inf")
+    True
+    """
+    require_world(world)
+    require_kind("question", question, Question, "a Question")
+    if decided is not None:
+        require_in_unit("decided", decided)
+    rows_needed = []
+    for verdict in question.truth(world.gap(question.metric, question.comparison)):
+        information = needed_information(question, verdict, decided)
+        populations = _group_populations(world, question, history_size=1.0)
+        per_row = past_information(_wrong_worlds(verdict, world, question), populations)
+        rows_needed.append(information / per_row if per_row > 0.0 else math.inf)
+    return min(rows_needed)
+
+
 class _Proof(NamedTuple):
-    """The least that it costs to reach a verdict, and the maximin behind it."""
+    """The least that it costs to reach a verdict; arrays have an entry per group."""
 
     verdict: Verdict
     cost: float
-    maximin: Maximin
+    labels: Array
+    budget: Array
+    certificate: float
 
 
-def _cheapest_proof(verdict: Verdict, world: World, question: Question, prices: Array) -> _Proof:
-    """Return the least that any audit pays on average before it gives a verdict that is right."""
-    comparison = question.resolve(world.cells)
-    rates = rate_curves(world, question)
-    if verdict is Verdict.FAIR:
-        wrong_worlds = [unfair_set(rates, question.threshold, comparison)]
-    else:
-        wrong_worlds = [
-            fair_set(rates, question.gamma, block, comparison.scale) for block in comparison.blocks
-        ]
+def _cheapest_proof(
+    verdict: Verdict, world: World, question: Question, prices: Array, information: float
+) -> _Proof:
+    """Return the least that any audit with an unlimited past pays for a verdict that is right."""
     r = np.array([world.r[group] for group in world.cells])
     # Blocks share no group: information adds up, and goes furthest in one of them.
-    candidates = [maximin(alternatives, r, prices) for alternatives in wrong_worlds]
+    candidates = [
+        maximin(alternatives, r, prices) for alternatives in _wrong_worlds(verdict, world, question)
+    ]
     best = max(candidates, key=lambda candidate: candidate.upper)
-    information = needed_information(question, verdict)
     if information == 0.0:
         cost = 0.0
     elif best.upper == 0.0:
         cost = math.inf  # worlds however near are not of this verdict
     else:
         cost = information / best.upper
-    return _Proof(verdict, cost, best)
+    is_bought = best.budget > 0.0
+    labels = np.zeros(len(prices))
+    labels[is_bought] = cost * best.budget[is_bought] / prices[is_bought]
+    return _Proof(verdict, cost, labels, best.budget, best.relative_width)
 
 
-def needed_information(question: Question, verdict: Verdict) -> float:
+def _add_history(
+    unlimited: _Proof,
+    world: World,
+    question: Question,
+    prices: Array,
+    information: float,
+    history_size: int,
+) -> _Proof:
+    """Return the least cost of a verdict with n past rows, from that with an unlimited past."""
+    if information == 0.0:
+        return unlimited
+    bound = least_cost_with_history(
+        _wrong_worlds(unlimited.verdict, world, question),
+        _group_populations(world, question, history_size),
+        prices,
+        information,
+        start=unlimited.labels,
+    )
+    spent = bound.labels * prices
+    budget = spent / spent.sum() if spent.any() else np.zeros(len(prices))
+    return _Proof(unlimited.verdict, bound.cost, bound.labels, budget, bound.certificate)
+
+
+def _wrong_worlds(verdict: Verdict, world: World, question: Question) -> list[Alternatives]:
+    """Return the alternatives for which a verdict is wrong; a set per block if it is UNFAIR."""
+    comparison = question.resolve(world.cells)
+    rates = rate_curves(world, question)
+    if verdict is Verdict.FAIR:
+        return [unfair_set(rates, question.threshold, comparison)]
+    return [fair_set(rates, question.gamma, block, comparison.scale) for block in comparison.blocks]
+
+
+def _group_populations(
+    world: World, question: Question, history_size: float
+) -> list[GroupPopulation]:
+    """Return the groups of a world, each with its share of the past rows."""
+    rates = METRICS[question.metric].rates
+    populations = []
+    for group, counts in world.cells.items():
+        rows = history_size * counts.total / world.cells.total
+        populations.append(GroupPopulation(counts.shares, world.r[group], rows, rates))
+    return populations
+
+
+def needed_information(question: Question, verdict: Verdict, decided: float | None = None) -> float:
     """Return the information (nats) that a verdict takes: kl(delta, 1 - delta).
 
-    With separate error levels it is ``kl(1 - level of the other mistake, level of this one)``: the
-    verdict comes with at least the first probability here, and with at most the second in a world
-    where it is wrong. It is 0 where an audit may err so often that it can guess.
+    The verdict comes with a high probability here, and with at most its error level in a world
+    where it is wrong. The high probability is ``decided`` for an audit that may say INCONCLUSIVE,
+    else 1 less the level of the other mistake. The information is 0 where the high probability is
+    not above the error level, because an audit can then guess.
     """
     level = question.level_wrong_fair
     other_level = question.level_wrong_unfair
     if verdict is Verdict.UNFAIR:
         level, other_level = other_level, level
-    if level + other_level >= 1.0:
+    probability = 1.0 - other_level if decided is None else decided
+    if probability <= level:
         return 0.0
-    return float(kl(other_level, 1.0 - level))
+    return float(kl(1.0 - probability, 1.0 - level))
 
 
 def rate_curves(world: World, question: Question) -> list[GroupCurves]:

@@ -20,12 +20,18 @@ from scipy.optimize import linprog
 from scipy.special import rel_entr
 
 from equipoise._arrays import Array, Flags, Ints
-from equipoise.bounds.alternatives import Alternatives, Cover
+from equipoise.bounds.alternatives import (
+    LEVEL_RESOLUTION,
+    Alternatives,
+    Cover,
+    are_points,
+    halve_along,
+    middle_points,
+)
 from equipoise.errors import EquipoiseError
 
 GAP_TOLERANCE = 1e-3  # relative distance of the two sides
 _BUDGET_FLOOR = 1e-4  # of the budget, shared by all groups, so that an infinite kl is never times 0
-_RESOLUTION = 1e-8  # levels closer than this are one; what gamma = 0 means in floating point
 _CELLS_AT_ONCE = 2048  # cells halved at a time
 _MAX_CELLS = 1_000_000  # cells in memory; beyond it the two sides are returned as they stand
 _CUTS_AT_ONCE = 24  # alternatives that join the linear program at a time
@@ -165,37 +171,20 @@ class _Search:
         along that one would multiply cells for nothing.
         """
         widths = (cells["high"] - cells["low"]).T  # a row per level
-        middles = middle_points(cells)["low"]
         halves = np.empty((len(widths), 2 * len(cells)), dtype=cells.dtype)
         for level in range(len(widths)):
-            left = cells.copy()
-            right = cells.copy()
-            left["high"][:, level] = middles[:, level]
-            right["low"][:, level] = middles[:, level]
-            halves[level] = np.concatenate([left, right])
+            halves[level] = np.concatenate(halve_along(cells, level))
         information, is_full = self._information_in(halves.ravel())
         information = information.reshape(*halves.shape, -1)  # (levels, halves, paid groups)
         is_full = is_full.reshape(halves.shape)
         bounds = np.where(is_full, np.minimum(information @ self.budget, self.upper), self.upper)
         lift = bounds[:, : len(cells)] + bounds[:, len(cells) :]
-        lift[widths <= _RESOLUTION] = -1.0
+        lift[widths <= LEVEL_RESOLUTION] = -1.0
         # Of levels that lift about equally the widest one is halved.
         is_leading = lift >= lift.max(axis=0) * (1.0 - 1e-6)
         best_level = np.where(is_leading, widths, -1.0).argmax(axis=0)
         is_chosen = is_full & (np.tile(best_level, 2) == np.arange(len(widths))[:, None])
         return halves[is_chosen], information[is_chosen]
-
-
-def middle_points(cells: Cover) -> Cover:
-    """Return the single levels in the middle."""
-    points = cells.copy()
-    points["low"] = points["high"] = (cells["low"] + cells["high"]) / 2.0
-    return points
-
-
-def are_points(cells: Cover) -> Flags:
-    """Return which cells are too small to halve: each counts as one alternative."""
-    return np.asarray((cells["high"] - cells["low"] <= _RESOLUTION).all(axis=1))
 
 
 def best_budget(pool: Array, active: Ints, even: Array) -> tuple[Array, float, Ints]:
