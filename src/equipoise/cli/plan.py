@@ -26,6 +26,32 @@ TrialRuns = Annotated[
         "takes is said first.",
     ),
 ]
+TIME_PANEL = "Time and money"
+ArrivalsPerDay = Annotated[
+    float | None,
+    typer.Option(
+        "--arrivals-per-day",
+        help="People who arrive on a day, approved ones included: adds when audits end.",
+        rich_help_panel=TIME_PANEL,
+    ),
+]
+OutcomeAfter = Annotated[
+    float | None,
+    typer.Option(
+        "--outcome-after",
+        help="With --arrivals-per-day: days from an override to its outcome.",
+        rich_help_panel=TIME_PANEL,
+    ),
+]
+PlanBudget = Annotated[
+    float | None,
+    typer.Option(
+        "--budget",
+        help="Adds the chance of a verdict within this cost, and the smallest margin (epsilon) "
+        "for which it is 80%.",
+        rich_help_panel=TIME_PANEL,
+    ),
+]
 
 
 @app.command()
@@ -70,6 +96,9 @@ def plan(
     label_cost: shared.LabelCost = 1.0,
     fail_on: shared.FailOn = "",
     denied_rate: shared.DeniedRates = None,
+    arrivals_per_day: ArrivalsPerDay = None,
+    outcome_after: OutcomeAfter = None,
+    budget: PlanBudget = None,
     trial_runs: TrialRuns = 0,
     json: shared.Json = False,
 ) -> None:
@@ -138,6 +167,9 @@ def plan(
             question,
             costs,
             denied_rate=denied_rates,
+            arrivals_per_day=arrivals_per_day,
+            outcome_after=outcome_after,
+            budget=budget,
             trial_runs=trial_runs,
             n_jobs=-1,
             progress=progress,
@@ -156,6 +188,8 @@ def plan_parts(plan: Plan) -> list[Part]:
     ]
     if plan.cases:
         parts.append(cases_table(plan))
+    if plan.times or plan.budget is not None:
+        parts.append(time_and_money_table(plan))
     undecidable = [case for case in plan.cases if not case.is_decidable]
     parts += [f"{case.scenario.short}: {case.missing}" for case in undecidable]
     for alternative in plan.others:
@@ -188,6 +222,37 @@ def cases_table(plan: Plan) -> Table:
         row["people"] = case.people if case.is_decidable else None
         rows.append(row)
     return Table(rows, _explain_cases(rows, n_trial_runs), wrap=False)
+
+
+def time_and_money_table(plan: Plan) -> Table:
+    """Return when audits of each case end, and the chance of a verdict within the budget."""
+    from equipoise.planning.time_and_money import format_chance
+
+    rows: list[Row] = []
+    for index, case in enumerate(plan.cases):
+        row: dict[str, object] = {"the denied succeed": case.scenario.short}
+        if plan.times:
+            time = plan.times[index]
+            row["first outcomes (day)"] = round(time.first_outcomes)
+            row["typical end (day)"] = None if time.typical_end is None else round(time.typical_end)
+            row["80% range"] = None
+            if time.earliest_end is not None:
+                latest = "open" if time.latest_end is None else f"{round(time.latest_end):,}"
+                row["80% range"] = f"{round(time.earliest_end):,} to {latest}"
+        if plan.budget is not None:
+            row["verdict within budget"] = format_chance(plan.budget.chances[case.scenario.name])
+        rows.append(row)
+    caption = ""
+    if plan.budget is not None:
+        margin = plan.budget.smallest_margin
+        caption = f"Budget {plan.budget.budget:,g}: "
+        caption += (
+            "with no margin up to 30 points the chance is 80% in the usual case."
+            if margin is None
+            else f"the smallest margin with a chance of 80% in the usual case is {margin * 100:g} "
+            "points."
+        )
+    return Table(rows, caption)
 
 
 def _explain_cases(rows: list[Row], n_trial_runs: int) -> str:

@@ -30,6 +30,12 @@ from equipoise.planning.scenarios import (
     pick_usual_case,
     scenarios,
 )
+from equipoise.planning.time_and_money import (
+    BudgetChance,
+    CaseTime,
+    estimate_budget,
+    estimate_times,
+)
 from equipoise.planning.trial_runs import run_trials
 from equipoise.question import Costs, Question, Verdict, as_question, require_question_and_costs
 from equipoise.worlds.world import CellWorld
@@ -85,6 +91,10 @@ class Plan(JsonValue, Displayable):
         The recommendation in a sentence.
     notes
         What to know about the question.
+    times
+        When audits of each case end; empty unless the plan was told how many people arrive a day.
+    budget
+        How likely a budget is enough; None unless the plan was told one.
 
     Examples
     --------
@@ -103,6 +113,8 @@ class Plan(JsonValue, Displayable):
     recommended: str | None
     advice: str
     notes: tuple[str, ...] = ()
+    times: tuple[CaseTime, ...] = ()
+    budget: BudgetChance | None = None
 
     def _lines(self) -> Sequence[str]:
         return [
@@ -118,6 +130,9 @@ class Plan(JsonValue, Displayable):
         for other in self.others:
             obstacle = "" if other.possible else f"; cannot run: {'; '.join(other.missing)}"
             lines.append(f"{other.audit}: {other.price}{obstacle}")
+        lines += map(str, self.times)
+        if self.budget is not None:
+            lines.append(str(self.budget))
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
 
@@ -174,6 +189,9 @@ def plan(
     costs: Costs | None = None,
     *,
     denied_rate: Mapping[str, float] | None = None,
+    arrivals_per_day: float | None = None,
+    outcome_after: float | None = None,
+    budget: float | None = None,
     trial_runs: int = 0,
     n_jobs: int | None = None,
     progress: Progress = silent,
@@ -194,6 +212,13 @@ def plan(
         What answers cost; 1 for every override that ends badly if left out.
     denied_rate
         What you know of some groups: the share of their denied who would have succeeded.
+    arrivals_per_day
+        How many people arrive on a day, approved ones included: the plan then says when audits end.
+    outcome_after
+        Days from an override until its outcome is known.
+    budget
+        What may be spent: the plan then has the chance of a verdict within it in each case, and the
+        smallest margin for which that chance is 80%.
     trial_runs
         Run the audit itself so many times in every case, for sharper figures than the forecast's;
         it takes seconds to minutes.
@@ -231,6 +256,8 @@ def plan(
         if trial_runs:
             audit = AdaptiveAudit(Past(past.cells, past.exact), question, costs)
             cases = run_trials(audit, cases, trial_runs, n_jobs, progress)
+    times = estimate_times(cases, arrivals_per_day, outcome_after)
+    chance = _chance_of_budget(past, question, costs, cases, budget)
     recommended, advice = _advise(free, _cases_for_advice(cases))
     others: tuple[OtherAudit, ...] = ()
     if not past.cells.unknown:
@@ -244,7 +271,25 @@ def plan(
         recommended=recommended,
         advice=advice,
         notes=_notes(past, question),
+        times=times,
+        budget=chance,
     )
+
+
+def _chance_of_budget(
+    past: Past, question: Question, costs: Costs, cases: Sequence[Forecast], budget: float | None
+) -> BudgetChance | None:
+    """Return how likely a budget is enough; None without a budget or without anything to pay."""
+    if not cases:
+        return None
+    usual_scenario = pick_usual_case([case.scenario for case in cases])
+    usual_case = next(case for case in cases if case.scenario == usual_scenario)
+
+    def forecast_usual(other_question: Question) -> Forecast:
+        (usual_forecast,) = forecast(past, other_question, costs, [usual_scenario])
+        return usual_forecast
+
+    return estimate_budget(cases, usual_case, question, budget, forecast_usual)
 
 
 def _notes(past: Past, question: Question) -> tuple[str, ...]:
