@@ -27,6 +27,7 @@ ELSEWHERE = {
     "refuse_overwriting",
     "acting_as",
     "close_ledger",
+    "confirm",
     "export",
     "lines",
     "trace",

@@ -7,7 +7,7 @@ import pytest
 
 from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit
-from equipoise.ledger.database import connect
+from equipoise.ledger.database import Connection, connect
 from tests.conformance.ledgers import create, run, writers_role
 from tests.conformance.test_ledger_durability import execute
 
@@ -54,13 +54,26 @@ def _reload(owner: psycopg.Connection[tuple[object, ...]], setting: str, value: 
     raise AssertionError(f"{setting} never became {value}")
 
 
-def test_a_lost_connection_is_a_clear_error_and_then_mended(on_postgres: str) -> None:
-    live = create(on_postgres)
+def end_connections(ledger: str) -> None:
     execute(
-        on_postgres,
+        ledger,
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
         "WHERE datname = current_database() AND pid <> pg_backend_pid()",
     )
+
+
+def test_a_connection_that_ended_while_idle_is_opened_anew(on_postgres: str) -> None:
+    live = create(on_postgres)
+    end_connections(on_postgres)
+    assert not live.ask("x", "A", 0).repeated
+
+
+def test_a_lost_connection_is_a_clear_error_and_then_mended(
+    on_postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = create(on_postgres)
+    monkeypatch.setattr(Connection, "is_stale", lambda self: False)  # it ends during the call
+    end_connections(on_postgres)
     with pytest.raises(LedgerError, match="nothing was stored; repeating the call is safe"):
         live.ask("x", "A", 0)
     assert not live.ask("x", "A", 0).repeated

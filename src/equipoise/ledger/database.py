@@ -255,10 +255,15 @@ class Database:
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         _handles.add(self)
 
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether the connection is the ledger, so that nothing outlives it."""
+        return self.kind == "sqlite" and self.path is None
+
     def close(self) -> None:
         """Let go of the connection; it is opened again when needed."""
         with self._lock:
-            if self.path is not None or self.kind != "sqlite":  # in memory it is the ledger
+            if not self.is_in_memory:
                 _let_go(self.held)
 
     @contextmanager

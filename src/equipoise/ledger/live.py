@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -18,13 +19,14 @@ from equipoise._output_files import refuse_overwriting, sqlite_files
 from equipoise.errors import EquipoiseError, InvalidInput, LedgerError, require_non_negative
 from equipoise.finding import Finding, Interval
 from equipoise.history.past import Past
-from equipoise.ledger import commands, inputs
+from equipoise.ledger import commands, inputs, state_cache
 from equipoise.ledger.commands import AuditCommands, Command, Reply, Scrubbed
+from equipoise.ledger.database import driver_errors
 from equipoise.ledger.proof import Checkpoint, verify_ledger, write_lines
 from equipoise.ledger.settings import Settings, new_settings
 from equipoise.ledger.state import AuditState, EvidencePoint, replay
 from equipoise.ledger.status import Status, good_shares_of, status_of
-from equipoise.ledger.store import AuditRow, Store, WriteTransaction
+from equipoise.ledger.store import AuditRow, CacheRow, Store, WriteTransaction
 from equipoise.ledger.timestamps import format_timestamp
 from equipoise.ledger.verify import GENESIS, Head, PersonRecord, Proof, canonical, digest
 from equipoise.ledger.writer import TransactionWriter
@@ -33,6 +35,8 @@ from equipoise.question import Costs, Question
 CORRECTIONS_IN_PLACE = (
     16  # corrections of one transaction that the audit takes as they come, tens of ms each
 )
+NEVER_CACHED = -(2**53)  # in place of an event's number: the state is stored at once
+CACHE_WAIT_SECONDS = 5.0  # for which storing the state waits for writers
 MAX_DAYS = 300_000.0  # days; the calendar ends before a million
 
 Result = Reply | EquipoiseError
@@ -205,6 +209,7 @@ class LiveAudit(AuditCommands):
 
     def close_ledger(self) -> None:
         """Let go of the database."""
+        self._driver.wait_for_cache()
         self._store.close()
 
     # -- people -----------------------------------------------------------------------------------
@@ -251,6 +256,13 @@ class LiveAudit(AuditCommands):
         """Return what the evidence would support if nobody else came; the audit goes on."""
         return self.finding or self._driver.read(AuditState.so_far)
 
+    def confirm(self) -> None:
+        """Replay the chain, so that nothing of what this handle knows rests on the cache.
+
+        A verdict is stored only then. A server does it in the background once it is up.
+        """
+        self._driver.confirm()
+
     def status(self) -> Status:
         """Return people, money, evidence and drift as of now."""
         return self._driver.read(status_of)
@@ -292,7 +304,7 @@ class LiveAudit(AuditCommands):
 
     def trace(self, points: int = 40) -> tuple[EvidencePoint, ...]:
         """Return how the evidence grew, at about so many moments, with answers as known now."""
-        return self._driver.read(lambda state: state.trace(points))
+        return self._driver.read(lambda state: state.trace(points), from_chain=True)
 
     # -- proof ------------------------------------------------------------------------------------
 
@@ -383,6 +395,11 @@ class Driver:
         # number and hash of the last event that this handle knows of
         self._last_seq = 0
         self._last_hash = ""
+        self._uses_cache = True
+        self._can_save_cache = True
+        self._cached_seq = 0  # the event whose state was taken from the cache or stored there last
+        self._is_state_cached = False
+        self._cache_writer: threading.Thread | None = None
 
     def run(self, commands: Sequence[Command], actor: str) -> list[Result]:
         """Carry out commands; return, once stored, a result for each."""
@@ -394,10 +411,40 @@ class Driver:
                 self._serve([self._queue.get() for _ in range(self._queue.qsize())])
         return job.answer.result()
 
-    def read(self, look: Callable[[AuditState], T]) -> T:
-        """Look at the state as of the latest event; statistics are rebuilt if it needs them."""
+    def read(self, look: Callable[[AuditState], T], *, from_chain: bool = False) -> T:
+        """Look at the state as of the latest event; statistics are rebuilt if it needs them.
+
+        ``from_chain`` asks for a state that does not rest on the cache.
+        """
         with self._store.turn:
-            return look(self._current(self._store.head(self._row.id)))
+            if from_chain:
+                self._require_chain()
+            elif self._state is None:
+                self._load_cache()
+            try:
+                result = look(self._current(self._store.head(self._row.id)))
+            except Exception as error:
+                if not self._may_blame_cache(error):
+                    raise
+                self._require_chain()
+                result = look(self._current(self._store.head(self._row.id)))
+            self._save_cache_if_due()
+            return result
+
+    def confirm(self) -> None:
+        """Replay the chain beside the state, and put what it leads to in the state's place."""
+        with self._store.turn:
+            if self._state is not None and self._state.is_from_chain:
+                return
+        # Without the turn: others go on with the state from the cache meanwhile.
+        replayed = self.replay()
+        if not replayed.has_other_edition:
+            replayed.check_books()
+        with self._store.turn:
+            if self._state is None or not self._state.is_from_chain:
+                self._state = replayed
+                self._uses_cache = False
+                self._is_state_cached = False
 
     def replay(self, *, strict: bool = False) -> AuditState:
         """Return the state that follows from the events alone."""
@@ -407,13 +454,13 @@ class Driver:
     def _serve(self, jobs: list[_Job]) -> None:
         """Answer jobs in one transaction; if it fails, all of them may be repeated."""
         try:
-            # What takes long is done before others have to wait for their turn to write.
-            self.read(AuditState.check_books)
-            with self._store.write(self._row.id) as transaction:
-                state = self._current(transaction.head)
-                answers = self._write(jobs, state, transaction)
-            state.rules.people.records = None
-            self._remember(state.rules.head)
+            try:
+                answers = self._store_results(jobs)
+            except Exception as error:
+                if not self._may_blame_cache(error):
+                    raise
+                self._require_chain()
+                answers = self._store_results(jobs)
         except BaseException as error:
             self._state = None  # it may have seen what was not stored
             for job in jobs:
@@ -421,6 +468,18 @@ class Driver:
         else:
             for job, job_answers in zip(jobs, answers, strict=True):
                 job.answer.set_result(job_answers)
+
+    def _store_results(self, jobs: list[_Job]) -> list[list[Result]]:
+        """Carry out jobs in one transaction; return the answers of each job."""
+        # What takes long is done before others have to wait for their turn to write.
+        self.read(AuditState.check_books)
+        with self._store.write(self._row.id) as transaction:
+            state = self._current(transaction.head)
+            answers = self._write(jobs, state, transaction)
+        state.rules.people.records = None
+        self._remember(state.rules.head)
+        self._save_cache_if_due()
+        return answers
 
     def _write(
         self, jobs: list[_Job], state: AuditState, transaction: WriteTransaction
@@ -441,6 +500,57 @@ class Driver:
             people = list(writer.touched.values())
             transaction.append(state.rules.head, writer.events, writer.keys, people)
         return answers
+
+    # -- the cache --------------------------------------------------------------------------------
+
+    def _load_cache(self) -> None:
+        """Take the state from the cache, if there is one that fits."""
+        if not self._uses_cache or self._store.is_in_memory:
+            return
+        self._state = state_cache.load(self._store, self._row.id, self._row.uid)
+        self._is_state_cached = self._state is not None
+        if self._state is not None and self._state.cached_seq is not None:
+            self._cached_seq = self._state.cached_seq
+
+    def _may_blame_cache(self, error: Exception) -> bool:
+        """Whether a failure may come from the cache, so that the events should be replayed."""
+        is_of_database = isinstance(error.__cause__, driver_errors())
+        return self._is_state_cached and not is_of_database
+
+    def _require_chain(self) -> None:
+        """Forget a state that rests on the cache, and use the cache no more."""
+        self._uses_cache = False
+        if self._is_state_cached:
+            self._state = None
+            self._cached_seq = NEVER_CACHED  # what the events lead to is stored in its place
+        self._is_state_cached = False
+
+    def _save_cache_if_due(self) -> None:
+        """Let the state be stored in the background if many events came since the last time."""
+        state = self._state
+        if state is None or self._store.is_in_memory or not self._can_save_cache:
+            return
+        if abs(state.rules.head.seq - self._cached_seq) < state_cache.EVENTS_BEFORE_CACHING:
+            return
+        self._cached_seq = state.rules.head.seq
+        # The state is read now, since it may change. Only the storing is left to the background.
+        row = state_cache.cache_row(state)
+        self.wait_for_cache()
+        self._cache_writer = threading.Thread(target=self._save_cache, args=(row,))
+        self._cache_writer.start()
+
+    def wait_for_cache(self) -> None:
+        """Wait until the state is stored that is being stored in the background."""
+        if self._cache_writer is not None:
+            self._cache_writer.join()
+            self._cache_writer = None
+
+    def _save_cache(self, row: CacheRow) -> None:
+        try:
+            with closing(Store(self._store.url, timeout=CACHE_WAIT_SECONDS)) as store:
+                store.save_cached_state(self._row.id, row)
+        except (LedgerError, OSError):
+            self._can_save_cache = False  # no rights to, or no space: all goes on without it
 
     # -- the state --------------------------------------------------------------------------------
 

@@ -16,11 +16,13 @@ from equipoise.errors import BadData, InvalidInput, LedgerError
 from equipoise.ledger import verify as verifier
 from equipoise.ledger.database import Connection
 from equipoise.ledger.state import AuditState
+from equipoise.ledger.state_cache import differs_from
 from equipoise.ledger.store import (
     HEAD_COLUMNS,
     SELECT_PERSON,
     TABLES,
     VERSION,
+    CacheRow,
     Store,
     person_from,
     read_audit,
@@ -54,10 +56,12 @@ def verify_ledger(store: Store, audit_id: int, checkpoints: Sequence[tuple[int, 
         row = read_audit(connection, audit_id)
         state = AuditState(strict=True)
         rules = state.rules
+        cached = store.cached_state(connection, audit_id)
         try:
             proof = _verify_and_repeat(
                 _lines(connection, audit_id),
                 state,
+                cached,
                 head=row.hash,
                 checkpoints=checkpoints,
                 people=_compared_people(connection, audit_id, rules),
@@ -95,6 +99,7 @@ def verify_export(
             return _verify_and_repeat(
                 file,
                 AuditState(strict=True),
+                None,
                 head=head,
                 checkpoints=checkpoints,
                 people=people,
@@ -109,13 +114,25 @@ def verify_export(
 def _verify_and_repeat(
     lines: Iterable[bytes],
     state: AuditState,
+    cached: CacheRow | None,
     *,
     head: str | None,
     checkpoints: Sequence[tuple[int, str]],
     people: Iterable[Mapping[str, Any]] | None,
     seed: str | None,
 ) -> Proof:
-    """Verify lines and say how far their statistics were repeated; raise if they say otherwise."""
+    """Verify lines and say how far their statistics were repeated; raise if they say otherwise.
+
+    ``cached`` is the state that programs start from. It is compared, never used.
+    """
+    is_forged = False
+
+    def apply_and_compare(event: verifier.Event, event_hash: str) -> None:
+        nonlocal is_forged
+        state.apply(event, event_hash)
+        if cached is not None and cached.seq == state.rules.head.seq:
+            is_forged = differs_from(cached, state)
+
     proof = verify(
         lines,
         head=head,
@@ -123,8 +140,14 @@ def _verify_and_repeat(
         people=people,
         seed=seed,
         rules=state.rules,
-        apply=state.apply,
+        apply=apply_and_compare,
     )
+    if is_forged and cached is not None:
+        raise LedgerError(
+            f"the state cached at event {cached.seq} is not what the events lead to: the cache was "
+            "changed from outside. The chain itself holds; empty the table state_cache, and "
+            "verify again"
+        )
     first_edition = state.settings.edition
     if state.has_other_edition:
         return replace(

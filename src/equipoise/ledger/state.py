@@ -74,7 +74,9 @@ class AuditState:
         self.steps: list[Step] = []
         # later files of a test programme: after how many steps, counts, outcomes corrected
         self.random_accepts: list[tuple[Any, ...]] = []
-        self._tickets: dict[int, Ticket] = {}  # request -> what was wanted
+        self.tickets: dict[int, Ticket] = {}  # request -> what was wanted
+        # the event whose state came from the cache (ledger/state_cache.py); None if none did
+        self.cached_seq: int | None = None
         self._audit: Audit | None = None
         self._strict = strict
 
@@ -135,7 +137,7 @@ class AuditState:
             self._decide_again(recorded, data, request)
         # A replay has to ask again about whoever ended the audit or closed a group for good.
         if recorded.want is not Want.NOTHING or data.get("ended") or data.get("closed"):
-            self._tickets[recorded.number] = recorded
+            self.tickets[recorded.number] = recorded
             knows_step = ticket is not None or self._decides_again
             self._enter(Step("asked", recorded), knows_step=knows_step)
 
@@ -157,7 +159,7 @@ class AuditState:
         if not is_given_up and (outcome is None or data["was"] in UNASKED):
             return
         assert person.request is not None
-        ticket = self._tickets[person.request]
+        ticket = self.tickets[person.request]
         if is_given_up:
             self._enter(Step("withdrawn", ticket, cost=float(data.get("cost", 0))))
         else:
@@ -233,6 +235,11 @@ class AuditState:
         start = _evidence_point(audit, 0)
         later = [_evidence_point(audit, answers_at[at]) for at in audit.replay(steps, answers_at)]
         return (start, *later)
+
+    @property
+    def is_from_chain(self) -> bool:
+        """Whether every event was applied, so that nothing rests on the cache."""
+        return self.cached_seq is None
 
     # -- decisions made anew ----------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from equipoise.ledger.verify import OPEN, Head, PersonRecord, PersonState
 
 VERSION = 2  # of the tables
 TABLES = ("audits", "events", "people", "command_keys")
+CACHE_TABLE = "state_cache"  # beside the chain; see ledger/state_cache.py
 EVENTS_PER_QUERY = 2000
 ADVISORY_KEY = 0x65717569  # any number that other programs will not lock on
 SCRUB_WAIT_MS = 5000  # milliseconds for which scrubbing waits until no program reads
@@ -39,6 +40,37 @@ class AuditRow(Head):
     uid: str = ""
     name: str = ""
     seed: str = ""
+
+
+@dataclass(frozen=True)
+class CacheRow:
+    """An audit's state at an event, as ``ledger/state_cache.py`` stores and reads it."""
+
+    seq: int
+    hash: str
+    edition: int
+    digest: str
+    body: str
+
+
+@dataclass(frozen=True)
+class PeopleTotals:
+    """What the table of people tells without a look at everybody.
+
+    Attributes
+    ----------
+    arrived
+        The largest number of a person, 0 for nobody.
+    requests
+        How often the audit was consulted: the number after the last request.
+    approved, in_flight
+        Group -> approved people, and denied people who were asked and have no outcome yet.
+    """
+
+    arrived: int
+    requests: int
+    approved: Mapping[str, int]
+    in_flight: Mapping[str, int]
 
 
 # The columns of the tables, by the names that are stored. The order is that of the rows, and each
@@ -190,6 +222,66 @@ class Store(Database):
         """Return one person, None if nobody asked about them."""
         with self.using() as connection:
             return next(iter(_find_people(connection, audit_id, "person", [person])), None)
+
+    # -- the cache ------------------------------------------------------------------------------
+
+    def cached_state(self, connection: Connection, audit_id: int) -> CacheRow | None:
+        """Return the row of the cache; None if there is none, or no cache at all."""
+        if CACHE_TABLE not in table_names(connection):
+            return None
+        query = f"SELECT seq, hash, edition, digest, body FROM {CACHE_TABLE} WHERE audit_id = ?"
+        row = connection.run(query, (audit_id,)).fetchone()
+        return None if row is None else CacheRow(*row)
+
+    def rare_events(self, connection: Connection, audit_id: int, upto: int) -> list[str]:
+        """Return the events, up to one, that are not about arrivals and outcomes alone."""
+        # SQLite would rather walk through all events.
+        index = " INDEXED BY events_rare" if self.kind == "sqlite" else ""
+        query = (
+            f"SELECT body FROM events{index} WHERE audit_id = ? AND seq <= ? "
+            f"AND {_is_rare(self.kind)} ORDER BY seq"
+        )
+        return [body for (body,) in connection.run(query, (audit_id, upto)).fetchall()]
+
+    def people_totals(
+        self, connection: Connection, audit_id: int, groups: Sequence[str]
+    ) -> PeopleTotals:
+        """Return how many people there are, by indexes."""
+        mine = "FROM people WHERE audit_id = ?"
+        newest = connection.run(f"SELECT MAX(number) {mine}", (audit_id,)).fetchone()[0]
+        query = f"SELECT request {mine} AND request IS NOT NULL ORDER BY number DESC LIMIT 1"
+        last_request = connection.run(query, (audit_id,)).fetchone()
+        query = f"SELECT MAX(place) {mine} AND group_name = ? AND place IS NOT NULL"
+        approved = {}
+        for group in groups:
+            last_place = connection.run(query, (audit_id, group)).fetchone()[0]
+            approved[group] = 0 if last_place is None else last_place + 1
+        index = " INDEXED BY people_open" if self.kind == "sqlite" else ""
+        query = (
+            f"SELECT group_name, COUNT(*) FROM people{index} WHERE audit_id = ? AND {IS_OPEN} "
+            "AND decision = 0 GROUP BY group_name"
+        )
+        in_flight = dict(connection.run(query, (audit_id,)).fetchall())
+        return PeopleTotals(
+            arrived=newest or 0,
+            requests=0 if last_request is None else last_request[0] + 1,
+            approved=approved,
+            in_flight={group: in_flight.get(group, 0) for group in groups},
+        )
+
+    def save_cached_state(self, audit_id: int, row: CacheRow) -> None:
+        """Put a state in the place of the one that is cached."""
+        with self.transaction() as connection:
+            if CACHE_TABLE not in table_names(connection):
+                for statement in cache_statements(self.kind):
+                    connection.run(statement)
+            connection.insert(
+                CACHE_TABLE,
+                ("audit_id", "seq", "hash", "edition", "digest", "body"),
+                [(audit_id, row.seq, row.hash, row.edition, row.digest, row.body)],
+                "ON CONFLICT (audit_id) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, "
+                "edition = excluded.edition, digest = excluded.digest, body = excluded.body",
+            )
 
     # -- writing --------------------------------------------------------------------------------
 
@@ -398,10 +490,36 @@ _POSTGRES_TRIGGERS = (
 )
 
 
+# How the JSON of events ends that come with every person; all others are few.
+_FREQUENT_ENDINGS = tuple(
+    f"'{ending}\"}}'"
+    for ending in (
+        *('"asked', "ecuted", "vealed", '"noted', "hdrawn", "verdue", "en_off", "nflict"),
+    )
+)
+
+
+def _is_rare(kind: str) -> str:
+    """Return the condition that an event is of a rare type, as the index of them says it."""
+    ending = "substr(body, -8)" if kind == "sqlite" else "right(body, 8)"
+    return f"{ending} NOT IN ({', '.join(_FREQUENT_ENDINGS)})"
+
+
+def cache_statements(kind: str) -> tuple[str, ...]:
+    """Return what makes the cache beside the chain, and the indexes that reading it needs."""
+    return (
+        f"CREATE TABLE {CACHE_TABLE} (audit_id INTEGER NOT NULL REFERENCES audits (id), "
+        "seq BIGINT NOT NULL, hash TEXT NOT NULL, edition BIGINT NOT NULL, digest TEXT NOT NULL, "
+        "body TEXT NOT NULL, PRIMARY KEY (audit_id))",
+        f"CREATE INDEX events_rare ON events (audit_id, seq) WHERE {_is_rare(kind)}",
+        "CREATE INDEX people_place ON people (audit_id, group_name, place) WHERE place IS NOT NULL",
+    )
+
+
 def statements(kind: str) -> tuple[str, ...]:
     """Return what makes a ledger of an empty database."""
     if kind == "postgresql":
-        return _TABLES + _POSTGRES_TRIGGERS
+        return _TABLES + cache_statements(kind) + _POSTGRES_TRIGGERS
     keyed = ("CREATE TABLE events", "CREATE TABLE people")  # clustered by key, as they are read
     tables = tuple(s + " WITHOUT ROWID" if s.startswith(keyed) else s for s in _TABLES)
-    return tables + _SQLITE_TRIGGERS
+    return tables + cache_statements(kind) + _SQLITE_TRIGGERS

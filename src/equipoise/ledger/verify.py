@@ -662,7 +662,7 @@ class LedgerRules:
         self._check_envelope(event)
         person = None
         if event["seq"] == 1:
-            self._begin(event)
+            self.begin(event)
         else:
             person = self._apply_rule(event)
         self.head.seq = event["seq"]
@@ -685,7 +685,7 @@ class LedgerRules:
         if "key" in event and (not isinstance(event["key"], str) or not event["key"]):
             raise ValueError("the key is empty or no text")
 
-    def _begin(self, event: Event) -> None:
+    def begin(self, event: Event) -> None:
         """Apply the first event, which holds the settings."""
         settings = event["data"]
         _require_equal("the first event's type", event["type"], "created")

@@ -53,6 +53,10 @@ COPIES_STAY = (
 )
 
 
+class ChainNeeded(Exception):
+    """A verdict is to be stored, and the state was not replayed from the chain."""
+
+
 @dataclass(frozen=True)
 class _Origin:
     """Where an event comes from: who did it, when, under which key, by which proposal."""
@@ -124,7 +128,13 @@ class TransactionWriter:
             return error
 
     def record_verdict(self, actor: str, now: str) -> None:
-        """Append the verdict if it is not the one recorded last."""
+        """Append the verdict if it is not the one recorded last.
+
+        Raises
+        ------
+        ChainNeeded
+            If the state came from the cache.
+        """
         if self.state.has_other_edition:  # this program cannot repeat the other one's statistics
             return
         finding = self.state.finding()
@@ -133,6 +143,8 @@ class TransactionWriter:
         must_repeat = self.rules.unsettled and verdict is not None
         if self.rules.verdict == verdict and not must_repeat:
             return
+        if not self.state.is_from_chain:  # nobody trusts the cache with a verdict
+            raise ChainNeeded
         data = None
         if finding is not None:
             # An alarm is a warning on the verdict: if the population has changed, the first

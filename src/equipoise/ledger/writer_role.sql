@@ -5,5 +5,5 @@
 CREATE ROLE equipoise_writer NOLOGIN;
 GRANT SELECT ON ledger_schema TO equipoise_writer;
 GRANT SELECT, INSERT ON events, command_keys TO equipoise_writer;
-GRANT SELECT, INSERT, UPDATE ON audits, people TO equipoise_writer;
+GRANT SELECT, INSERT, UPDATE ON audits, people, state_cache TO equipoise_writer;
 

@@ -1,0 +1,357 @@
+"""The cache beside the chain: the same answers with and without it, whatever is done to it."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from equipoise import evidence
+from equipoise.errors import EquipoiseError, LedgerError
+from equipoise.ledger import LiveAudit, Reply, Status, state_cache
+from equipoise.ledger.commands import Ask, Correct, MarkOverdue, Tell, Withdraw, WriteOff
+from equipoise.ledger.state import AuditState
+from equipoise.ledger.verify import canonical, digest
+from equipoise.protocol import Want
+from equipoise.question import Costs, Question
+from tests.conformance.ledgers import WORLD, create, people, run, writers_role
+from tests.profiles import quick
+
+CACHE_EVERY = 15  # events, so that audits of a hundred people have a cache
+OPEN_QUESTION = Question(gamma=0.2656, epsilon=0.02)  # the truth is between both answers: no end
+N_AUDITS = quick(20, full=300)
+N_CHANGES = quick(40, full=1000)
+
+
+@pytest.fixture(autouse=True)
+def _cache_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_cache, "EVENTS_BEFORE_CACHING", CACHE_EVERY)
+
+
+@contextmanager
+def opened(ledger: str, *, cached: bool = True) -> Iterator[LiveAudit]:
+    """Open the audit as a program does that starts, with the cache or without it."""
+    live = LiveAudit.open(ledger, "loans")
+    live._driver._uses_cache = cached
+    yield live
+    live.close_ledger()
+
+
+def is_cached(live: LiveAudit) -> bool:
+    """Whether the state of a handle rests on the cache."""
+    return not live._driver.read(lambda state: state.is_from_chain)
+
+
+def status_without_cache(ledger: str) -> Status:
+    with opened(ledger, cached=False) as live:
+        assert not is_cached(live)
+        return live.status()
+
+
+def read_row(ledger: str) -> tuple[Any, ...]:
+    with closing(sqlite3.connect(ledger)) as database:
+        row: tuple[Any, ...] = database.execute(
+            "SELECT seq, hash, edition, digest, body FROM state_cache WHERE audit_id = 1"
+        ).fetchone()
+        return row
+
+
+def write_row(ledger: str, row: tuple[Any, ...]) -> None:
+    with closing(sqlite3.connect(ledger)) as database, database:
+        database.execute(
+            "UPDATE state_cache SET seq = ?, hash = ?, edition = ?, digest = ?, body = ? "
+            "WHERE audit_id = 1",
+            row,
+        )
+
+
+def forge(ledger: str, change: Any) -> None:
+    """Change the data of the cache and bind it again, as somebody would who knows how."""
+    seq, event_hash, edition, _, body = read_row(ledger)
+    data = json.loads(body)
+    change(data)
+    forged = canonical(data)
+    with closing(sqlite3.connect(ledger)) as database:
+        (uid,) = database.execute("SELECT uid FROM audits WHERE id = 1").fetchone()
+    bound = digest(state_cache._binding(uid, seq, event_hash, forged))
+    write_row(ledger, (seq, event_hash, edition, bound, forged))
+
+
+def test_a_program_that_starts_takes_the_state_from_the_cache(either: str) -> None:
+    live = create(either, audit="adaptive")
+    run(live, 60, share_told=0.6)
+    live.close_ledger()
+    with opened(either) as again:
+        assert again.status() == status_without_cache(either)
+        assert is_cached(again)
+        again.ask("somebody new", "A", 0)
+    with opened(either) as later:
+        assert is_cached(later)
+        assert later.verify().statistics == "repeated, every decision made anew"
+        assert later.status() == status_without_cache(either)
+
+
+def test_a_writer_without_the_right_to_make_tables_uses_the_cache(on_postgres: str) -> None:
+    run(create(on_postgres, audit="adaptive"), 30)
+    with writers_role(on_postgres) as ledger:
+        with opened(ledger) as live:
+            for number in range(2 * CACHE_EVERY):
+                live.ask(f"new {number}", "A", 0)
+        with opened(ledger) as live:
+            live.status()
+            assert is_cached(live)
+
+
+def random_audit(ledger: str, seed: int) -> LiveAudit:
+    """Return an audit with outcomes that are pending, withdrawn, late, noted and corrected."""
+    rng = random.Random(seed)
+    options: dict[str, Any] = {"audit": rng.choice(["adaptive", "adaptive", "rs", "baseline"])}
+    if rng.random() < 0.3:
+        options["budget"] = rng.randrange(500, 4000)
+    if rng.random() < 0.3:
+        options["lottery"] = 0.7
+    if rng.random() < 0.3:
+        options["max_in_flight"] = rng.randrange(5, 20)
+    live = create(ledger, seed=f"{seed:064x}", **options)
+    in_blocks = rng.random() < 0.5
+    commands: list[Any] = []
+    waiting: list[tuple[str, int]] = []
+    told: list[tuple[str, int]] = []
+    for person, group, decision, outcome in people(rng.randrange(30, 90), seed):
+        commands.append(Ask(person, group, decision))
+        if not in_blocks or len(commands) >= 10:
+            replies = [reply for reply in live.results(commands) if isinstance(reply, Reply)]
+            waiting += [(r.person, rng.randrange(2)) for r in replies if r.want is Want.LABEL]
+            commands = []
+        if waiting and rng.random() < 0.6:
+            chosen, outcome = waiting.pop(rng.randrange(len(waiting)))
+            way = rng.random()
+            if way < 0.7:
+                live.results([Tell(chosen, outcome)])
+                told.append((chosen, outcome))
+            elif way < 0.85:
+                live.results([Withdraw(chosen)])
+            else:
+                live.results([MarkOverdue(chosen), WriteOff(chosen)])
+                if rng.random() < 0.5:
+                    live.results([Tell(chosen, outcome)])
+        if told and rng.random() < 0.05:
+            chosen, outcome = told.pop(rng.randrange(len(told)))
+            live.results([Correct(chosen, 1 - outcome, "typo")])
+    if rng.random() < 0.2:
+        live.conclude("enough")
+    return live
+
+
+def test_random_audits_are_the_same_with_and_without_a_cache(tmp_path: Path) -> None:
+    n_cached = 0
+    for seed in range(N_AUDITS):
+        ledger = f"{tmp_path}/{seed}.db"
+        live = random_audit(ledger, seed)
+        in_one_go = live.status()
+        live.close_ledger()
+        replayed = status_without_cache(ledger)
+        with opened(ledger) as again:
+            assert again.status() == replayed
+            n_cached += is_cached(again)
+            replies = [again.ask(f"new {i}", "AB"[i % 2], 0) for i in range(4)]
+            events = [canonical(event["data"]) for event in again.events(after=replayed.events)]
+        assert in_one_go.finding == replayed.finding
+        assert (in_one_go.spent, in_one_go.reserved) == (replayed.spent, replayed.reserved)
+        again = LiveAudit.open(ledger, "loans")
+        assert again.verify().seq == replayed.events + len(events)
+        again.close_ledger()
+        assert all(reply.number for reply in replies)
+    assert n_cached > 0.8 * N_AUDITS
+
+
+def test_a_cache_that_was_damaged_is_ignored(ledger: str) -> None:
+    live = create(ledger, audit="adaptive")
+    run(live, 80, share_told=0.5)
+    live.close_ledger()
+    expected = status_without_cache(ledger)
+    whole = read_row(ledger)
+    rng = random.Random(0)
+    for _ in range(N_CHANGES):
+        write_row(ledger, damaged(whole, rng))
+        with opened(ledger) as again:
+            assert again.status() == expected
+    write_row(ledger, whole)
+    with opened(ledger) as again:
+        assert again.status() == expected
+        assert is_cached(again)
+
+
+def damaged(row: tuple[Any, ...], rng: random.Random) -> tuple[Any, ...]:
+    """Return a row of the cache with one value changed at random."""
+    values = list(row)
+    column = rng.randrange(len(values))
+    value = values[column]
+    if isinstance(value, int):
+        values[column] = rng.choice([value + 1, value - 1, -1, 0, 2**60, "x", b"\xff"])
+        return tuple(values)
+    position = rng.randrange(len(value))
+    ways = (
+        value[:position],
+        value[:position] + chr(rng.randrange(32, 127)) + value[position + 1 :],
+        value[:position] + "\u00e9" + value[position:],
+        value + value,
+        b"\x00\xff",
+        17,
+    )
+    values[column] = rng.choice(ways)
+    return tuple(values)
+
+
+def test_random_changes_that_are_bound_again_crash_nothing(ledger: str) -> None:
+    live = create(ledger, audit="adaptive", max_in_flight=30)
+    run(live, 80, share_told=0.5)
+    live.close_ledger()
+    expected = status_without_cache(ledger)
+    assert expected.finding is not None
+    whole = read_row(ledger)
+    rng = random.Random(1)
+    for _ in range(N_CHANGES):
+        write_row(ledger, whole)
+        forge(ledger, lambda data: change_at_random(data, rng))
+        with opened(ledger) as again:
+            status = again.status()
+            assert status.finding is not None
+            verdict = status.finding.verdict
+            assert verdict == expected.finding.verdict
+            assert (status.spent, status.reserved, status.cap) == (
+                *(expected.spent, expected.reserved, expected.cap),
+            )
+            assert again.so_far().verdict == verdict
+
+
+def change_at_random(data: Any, rng: random.Random) -> None:
+    """Change one value somewhere in JSON data."""
+    while True:
+        keys = list(data) if isinstance(data, dict) else list(range(len(data)))
+        if not keys:
+            return
+        key = rng.choice(keys)
+        if isinstance(data[key], dict | list) and data[key] and rng.random() < 0.9:
+            data = data[key]
+            continue
+        old = data[key]
+        changes: list[Any] = [None, -1, 10**20, "x", [], {}, True, 0.5]
+        if isinstance(old, int) and not isinstance(old, bool):
+            changes += [old + 1, max(old - 1, 0)] * 8
+        if isinstance(old, str):
+            changes += ["A", "B", "NOTHING", "LABEL"]
+        if isinstance(data, list):
+            changes.append(data[-1])
+        data[key] = rng.choice(changes)
+        return
+
+
+def swap_outcomes(data: Any) -> None:
+    """Exchange a good outcome of one group with a bad one of the other; the money stays."""
+    told = [step for step in data["steps"] if step[2] is not None]
+    group_of = {index: ticket[1] for index, ticket in enumerate(data["tickets"])}
+    good = next(step for step in told if step[2] == 1 and group_of[step[1]] == "A")
+    bad = next(step for step in told if step[2] == 0 and group_of[step[1]] == "B")
+    good[2], bad[2] = 0, 1
+    for group, change in (("A", 1), ("B", -1)):
+        tally = data["groups"][group]
+        tally[4] -= change
+        tally[5] += change
+        tally[6] += 100 * change
+
+
+def test_a_forged_state_is_named_and_gives_no_verdict(ledger: str) -> None:
+    live = LiveAudit.create(ledger, "loans", WORLD.past(None, 0), OPEN_QUESTION, Costs(5, 100))
+    run(live, 60, share_told=0.8)
+    live.close_ledger()
+    forge(ledger, swap_outcomes)
+    with opened(ledger) as again:
+        assert again.status().finding is None
+        assert is_cached(again)  # it fits all that can be seen at a glance
+        with pytest.raises(LedgerError, match="state cached at event"):
+            again.verify()
+        again.conclude("enough")  # a verdict is stored: the chain is replayed first
+        assert not is_cached(again)
+        status = again.status()
+    assert status == status_without_cache(ledger)
+    assert status.finding is not None
+    with closing(sqlite3.connect(ledger)) as database, database:
+        database.execute("DELETE FROM state_cache")
+    with opened(ledger) as again:
+        assert again.verify().verdict == status.finding.verdict.value
+
+
+def test_a_verdict_is_stored_by_a_state_of_the_chain_alone(
+    ledger: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = create(ledger, audit="adaptive", question=OPEN_QUESTION)
+    run(live, 40, share_told=0.8)
+    live.close_ledger()
+    recorded: list[bool] = []
+    original = AuditState.apply
+
+    def apply(self: AuditState, event: Any, event_hash: str, **more: Any) -> Any:
+        if event["type"] == "verdict" and more:
+            recorded.append(self.is_from_chain)
+        return original(self, event, event_hash, **more)
+
+    monkeypatch.setattr(AuditState, "apply", apply)
+    with opened(ledger) as again:
+        again.status()
+        assert is_cached(again)
+        again.conclude("enough")
+        assert again.finding is not None
+    assert recorded == [True]
+
+
+@pytest.mark.parametrize("source", ["audit", "chain", "edition"])
+def test_a_cache_of_something_else_is_ignored(
+    ledger: str, tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place, seed in ((ledger, 1), (f"{tmp_path}/other.db", 2)):
+        live = create(place, audit="adaptive", seed=f"{1:064x}")
+        run(live, 80, seed=seed, share_told=0.5)
+        live.close_ledger()
+    expected = status_without_cache(ledger)
+    if source == "edition":
+        monkeypatch.setattr(evidence, "EDITION", 10**6)
+        with opened(ledger) as again:
+            assert again.status().edition != 10**6
+            assert not is_cached(again)
+        return
+    seq, event_hash, edition, bound, body = read_row(f"{tmp_path}/other.db")
+    write_row(ledger, (seq, event_hash, edition, bound, body))
+    if source == "chain":  # bound to an event of this audit, as far as one can
+        forge(ledger, lambda data: None)
+    with opened(ledger) as again:
+        assert again.status() == expected
+        assert not is_cached(again)
+        again.verify()
+
+
+def test_rules_never_rest_on_the_cache(ledger: str) -> None:
+    """Nothing that a forged cache leads to makes an event that the chain refuses."""
+    live = create(ledger, audit="adaptive", max_in_flight=5, lottery=0.9)
+    run(live, 60, share_told=0.3)
+    live.pause("a holiday")
+    live.close_ledger()
+    whole = read_row(ledger)
+    rng = random.Random(2)
+    for number in range(N_CHANGES):
+        write_row(ledger, whole)
+        forge(ledger, lambda data: change_at_random(data, rng))
+        with opened(ledger) as again:
+            try:
+                again.ask(f"new {number}", rng.choice("AB"), rng.randrange(2))
+            except EquipoiseError as error:  # pragma: no cover
+                pytest.fail(f"a forged cache refused a person: {error}")
+    write_row(ledger, whole)
+    with opened(ledger) as again:
+        again.verify()
