@@ -216,30 +216,35 @@ def new(
         },
         save,
     )
-    question = shared.QuestionOptions(
-        metrics=metric,
-        gamma=gamma,
-        epsilon=epsilon,
-        delta=delta,
-        compare_by=compare,
-        against=against,
-        direction=direction,
-        stratum_columns=within,
-        leave_out=leave_out,
-    ).single_question()
+    asked = past.complete_question(
+        shared.QuestionOptions(
+            metrics=metric,
+            gamma=gamma,
+            epsilon=epsilon,
+            delta=delta,
+            compare_by=compare,
+            against=against,
+            direction=direction,
+            stratum_columns=within,
+            leave_out=leave_out,
+        )
+    )
+    question = asked.single_question()
     if denied_only and audit in AUDITS and audit_class(audit).wants_approved:
         raise InvalidInput(
             f"the audit {audit!r} counts approved people as well: leave out --denied-only, or "
             "choose the adaptive audit"
         )
-    history = past.read()
+    unit = 10**decimals
+    prices = past.complete_costs(feature_cost, label_cost, unit)
+    history = past.read(asked, (prices[0] / unit, prices[1] / unit))
     options = parse_audit_options(option)
     live = LiveAudit.create(
         ledger,
         name,
         history,
         question,
-        Costs(feature_cost, label_cost),
+        Costs(round(prices[0]), round(prices[1])),
         audit=audit,
         budget=budget,
         max_in_flight=max_in_flight,

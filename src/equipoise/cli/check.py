@@ -130,21 +130,24 @@ def check(
         },
         save,
     )
-    questions = shared.QuestionOptions(
-        metrics=metric,
-        gamma=gamma,
-        epsilon=epsilon,
-        delta=delta,
-        compare_by=compare,
-        against=against,
-        direction=direction,
-        stratum_columns=within,
-        leave_out=leave_out,
-    ).questions()
+    asked = past.complete_question(
+        shared.QuestionOptions(
+            metrics=metric,
+            gamma=gamma,
+            epsilon=epsilon,
+            delta=delta,
+            compare_by=compare,
+            against=against,
+            direction=direction,
+            stratum_columns=within,
+            leave_out=leave_out,
+        )
+    )
+    questions = asked.questions()
     failing = parse_verdicts(fail_on)
     if report is not None:
         past.refuse_overwriting(report)
-    history = past.read()
+    history = past.read(asked)
 
     # Imported after the table was read: a mistake in it is shown at once.
     from equipoise.free_check import Assume

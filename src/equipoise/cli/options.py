@@ -9,9 +9,9 @@ What an option is called outside stands in its type, so that parameters may be r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -164,6 +164,42 @@ class QuestionOptions:
     direction: Literal["both", "below", "above"]
     stratum_columns: Sequence[str] | None
     leave_out: Sequence[str] | None
+
+    def to_saved(self) -> dict[str, object]:
+        """Return the question as a file of ``--save`` keeps it."""
+        metrics = list(self.metrics)
+        return {
+            "metric": metrics[0] if len(metrics) == 1 else metrics,
+            "tolerance": self.gamma,
+            "margin": self.epsilon,
+            "error_probability": self.delta,
+            "compare": self.compare_by,
+            "against": self.against,
+            "direction": None if self.direction == "both" else self.direction,
+            "leave_out": list(self.leave_out or ()),
+        }
+
+    def with_saved(self, saved: Mapping[str, Any], typed: Collection[str]) -> QuestionOptions:
+        """Return the options with those of a kept file in place of options that were not typed.
+
+        ``typed`` are entries of the file that the command line overrides.
+        """
+        names = {
+            "metric": "metrics",
+            "tolerance": "gamma",
+            "margin": "epsilon",
+            "error_probability": "delta",
+            "compare": "compare_by",
+            "against": "against",
+            "direction": "direction",
+            "leave_out": "leave_out",
+        }
+        changes: dict[str, Any] = {}
+        for entry, value in saved.items():
+            if entry not in typed:
+                is_list = entry in ("metric", "leave_out") and isinstance(value, str)
+                changes[names[entry]] = [value] if is_list else value
+        return replace(self, **changes)
 
     def questions(self) -> tuple[Question, ...]:
         """Return one question per metric; ``all`` stands for every metric."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
@@ -16,7 +16,20 @@ from equipoise.errors import BadData, InvalidInput
 from equipoise.messages.shell import READING_OPTIONS, describe_unread_table
 
 if TYPE_CHECKING:
+    from equipoise.cli.options import QuestionOptions
     from equipoise.history import History
+
+QUESTION_PARAMETERS = {
+    "metric": "metric",
+    "tolerance": "gamma",
+    "margin": "epsilon",
+    "error_probability": "delta",
+    "compare": "compare",
+    "against": "against",
+    "direction": "direction",
+    "leave_out": "leave_out",
+}
+"""Entry of a kept question -> the parameter of a command that overrides it."""
 
 DATA_PANEL = "Past decisions"
 VALUES_PANEL = "Values in the past decisions"
@@ -255,8 +268,33 @@ class PastDecisions:
     options: ReadingOptions
     save: str | None
 
-    def read(self) -> History:
-        """Read the past decisions, and keep source and options where that is wanted.
+    def complete_question(self, question: QuestionOptions) -> QuestionOptions:
+        """Return the question with what a kept file says in place of options not typed."""
+        from equipoise.history.saved_readings import load_question
+
+        typed = {entry for entry, name in QUESTION_PARAMETERS.items() if self._is_typed(name)}
+        saved = load_question(self.source)
+        completed = question.with_saved(saved.question, typed)
+        if not completed.stratum_columns:
+            completed = replace(completed, stratum_columns=saved.stratum_columns)
+        return completed
+
+    def complete_costs(self, feature: float, label: float, unit: int = 1) -> tuple[float, float]:
+        """Return both prices, those of a kept file in place of options that were not typed.
+
+        A file has whole units of the currency, a command so many minor units to a ``unit``.
+        """
+        from equipoise.history.saved_readings import load_question
+
+        saved = load_question(self.source).costs
+        if "feature" in saved and not self._is_typed("feature_cost"):
+            feature = saved["feature"] * unit
+        if "label" in saved and not self._is_typed("label_cost"):
+            label = saved["label"] * unit
+        return feature, label
+
+    def read(self, question: QuestionOptions, costs: tuple[float, float] | None = None) -> History:
+        """Read the past decisions, and keep source, options and question where that is wanted.
 
         Raises
         ------
@@ -265,7 +303,7 @@ class PastDecisions:
         """
         from equipoise.history import History
         from equipoise.history.problems import UnreadTable
-        from equipoise.history.saved_readings import save_reading
+        from equipoise.history.saved_readings import SavedQuestion, load_question, save_reading
 
         arguments: dict[str, Any] = {**self.options}
         try:
@@ -275,9 +313,13 @@ class PastDecisions:
             command, more_options = self._typed_words()
             message = describe_unread_table(error.problems, error.proposal, command, more_options)
             raise BadData(message) from None
-        self._require_strata(history.cells.groups)
+        self._require_strata(history.cells.groups, question)
         if self.save is not None:
-            save_reading(self.save, self.source, arguments)
+            prices = load_question(self.source).costs
+            if costs is not None:
+                prices = {"feature": costs[0], "label": costs[1]}
+            asked = SavedQuestion(question.to_saved(), prices)
+            save_reading(self.save, self.source, arguments, asked)
         return history
 
     def refuse_overwriting(self, output: Path) -> None:
@@ -289,9 +331,9 @@ class PastDecisions:
         for places in (self.source, places_of(kept_source)):
             refuse_overwriting(output, places, "a source of past decisions")
 
-    def _require_strata(self, groups: Sequence[str]) -> None:
+    def _require_strata(self, groups: Sequence[str], question: QuestionOptions) -> None:
         """Refuse groups that a kept reading has within strata while the question has none."""
-        if not self.options["within"] and groups and all(WITHIN in group for group in groups):
+        if not question.stratum_columns and groups and all(WITHIN in group for group in groups):
             raise InvalidInput(
                 f"groups such as {groups[0]!r} were read within strata: add --within COLUMN, or "
                 "read all of the columns as --group to compare their intersections"

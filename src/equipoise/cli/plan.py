@@ -138,20 +138,24 @@ def plan(
         },
         save,
     )
-    question = shared.QuestionOptions(
-        metrics=metric,
-        gamma=gamma,
-        epsilon=epsilon,
-        delta=delta,
-        compare_by=compare,
-        against=against,
-        direction=direction,
-        stratum_columns=within,
-        leave_out=leave_out,
-    ).single_question()
-    costs = Costs(feature_cost, label_cost)
+    asked = past.complete_question(
+        shared.QuestionOptions(
+            metrics=metric,
+            gamma=gamma,
+            epsilon=epsilon,
+            delta=delta,
+            compare_by=compare,
+            against=against,
+            direction=direction,
+            stratum_columns=within,
+            leave_out=leave_out,
+        )
+    )
+    question = asked.single_question()
+    prices = past.complete_costs(feature_cost, label_cost)
+    costs = Costs(*prices)
     failing = parse_verdicts(fail_on)
-    history = past.read()
+    history = past.read(asked, prices)
 
     # Imported after the table was read: a mistake in it is shown at once.
     from equipoise.planning import plan as make_plan

@@ -1,7 +1,8 @@
-"""Readings that are kept in TOML files: where a table is, and how it is read.
+"""Readings that are kept in TOML files: where a table is, how it is read, and what was asked.
 
 Such a file has an entry ``source`` and one for each argument of :meth:`equipoise.History.read` that
-is not at its default.
+is not at its default. Its tables ``[question]`` and ``[costs]`` keep what was asked of the table
+and what answers cost, for the next command.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,21 @@ ENTRIES: Mapping[str, str] = {
     "encoding": "encoding",
 }
 """Entry of a TOML file -> argument of ``History.read``. Entries of kept files never change."""
+QUESTION_TABLE = "question"
+QUESTION_ENTRIES = (
+    "metric",
+    "tolerance",
+    "margin",
+    "error_probability",
+    "compare",
+    "against",
+    "direction",
+    "leave_out",
+)
+"""Entries of ``[question]``; tolerance, margin and error probability are gamma, epsilon, delta."""
+COSTS_TABLE = "costs"
+COSTS_ENTRIES = ("feature", "label")
+"""Entries of ``[costs]``, in whole units of the currency."""
 PASSWORD = re.compile(r"(?<=://)([^/@]*):[^/@]*@")
 
 
@@ -86,12 +102,49 @@ def load_reading(source: object, arguments: Mapping[str, Any]) -> tuple[object, 
     return source, replace(options, positive=positive, negative=negative)
 
 
+@dataclass(frozen=True)
+class SavedQuestion:
+    """What a kept file says about the question and the costs, by entry; empty without a file.
+
+    ``stratum_columns`` are those that the file's table is read within.
+    """
+
+    question: Mapping[str, Any] = field(default_factory=dict)
+    costs: Mapping[str, Any] = field(default_factory=dict)
+    stratum_columns: tuple[str, ...] = ()
+
+
+def load_question(source: object) -> SavedQuestion:
+    """Return the question and the costs that a file of :func:`save_reading` keeps.
+
+    Raises
+    ------
+    BadData
+        If the file cannot be read.
+    UnknownName
+        If it has an entry that is unknown.
+    """
+    places = places_of(source)
+    if len(places) != 1 or not places[0].endswith(SUFFIX):
+        return SavedQuestion()
+    entries = _load_entries(Path(places[0]))
+    return SavedQuestion(
+        question=entries.get(QUESTION_TABLE, {}),
+        costs=entries.get(COSTS_TABLE, {}),
+        stratum_columns=as_tuple(entries.get("within")),
+    )
+
+
 def save_reading(
-    path: str | os.PathLike[str], source: object, arguments: Mapping[str, Any]
+    path: str | os.PathLike[str],
+    source: object,
+    arguments: Mapping[str, Any],
+    asked: SavedQuestion | None = None,
 ) -> None:
     """Write a source and how it is read to a file, which can be given in place of both.
 
-    Paths are kept relative to the file, so that it can move together with its table.
+    Paths are kept relative to the file, so that it can move together with its table. ``asked`` adds
+    the question and the costs.
 
     Raises
     ------
@@ -115,21 +168,50 @@ def save_reading(
     for entry, argument in ENTRIES.items():
         if argument in given:
             lines.append(f"{entry} = {_format_toml(given[argument])}")
+    if asked is not None:
+        lines += _table_lines(QUESTION_TABLE, QUESTION_ENTRIES, asked.question)
+        lines += _table_lines(COSTS_TABLE, COSTS_ENTRIES, asked.costs)
     refuse_overwriting(path, places, "a source of past decisions")
     with replace_file(path) as file:
         file.write("\n".join([*lines, ""]))
 
 
-def _read_file(path: Path) -> tuple[list[str], dict[str, Any]]:
-    """Return the places and the arguments that a TOML file holds."""
+def _table_lines(table: str, known_entries: Sequence[str], values: Mapping[str, Any]) -> list[str]:
+    """Return the lines of a table of a TOML file; none if there is nothing to keep."""
+    lines = []
+    for entry in known_entries:
+        value = values.get(entry)
+        if value is not None and value != []:
+            lines.append(f"{entry} = {_format_toml(value)}")
+    return ["", f"[{table}]", *lines] if lines else []
+
+
+def _load_entries(path: Path) -> dict[str, Any]:
+    """Return the entries of a TOML file, all of them known."""
     try:
         entries = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise BadData(f"cannot read {str(path)!r}: {error}") from None
-    known_entries = [SOURCE_ENTRY, *ENTRIES]
+    _require_known(str(path), entries, [SOURCE_ENTRY, *ENTRIES, QUESTION_TABLE, COSTS_TABLE])
+    for table, known_entries in ((QUESTION_TABLE, QUESTION_ENTRIES), (COSTS_TABLE, COSTS_ENTRIES)):
+        values = entries.get(table, {})
+        if not isinstance(values, Mapping):
+            raise BadData(f"cannot read {str(path)!r}: {table!r} must be a table, [{table}]")
+        _require_known(f"[{table}] of {str(path)!r}", values, known_entries)
+    return entries
+
+
+def _require_known(place: str, entries: Iterable[str], known_entries: Sequence[str]) -> None:
     for entry in entries:
         if entry not in known_entries:
-            raise UnknownName(f"entry in {str(path)!r}", entry, known_entries)
+            raise UnknownName(f"entry in {place}", entry, known_entries)
+
+
+def _read_file(path: Path) -> tuple[list[str], dict[str, Any]]:
+    """Return the places and the arguments that a TOML file holds."""
+    entries = _load_entries(path)
+    entries.pop(QUESTION_TABLE, None)
+    entries.pop(COSTS_TABLE, None)
     saved_places = as_tuple(entries.pop(SOURCE_ENTRY, ()))
     places = [place if "://" in place else str(path.parent / place) for place in saved_places]
     return places, {ENTRIES[entry]: value for entry, value in entries.items()}
