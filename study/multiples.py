@@ -6,6 +6,7 @@ import argparse
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -25,17 +26,35 @@ from study._pages import COSTS as PAGE_OF_COSTS
 from study._pages import write_section
 
 COSTS = (eq.Costs(0.0, 1.0), eq.Costs(0.05, 1.0))
+SIZES = (10_000, 50_000)  # past rows, besides an unlimited past
 
 
 @dataclass(frozen=True)
 class Result:
-    """One instance at one price."""
+    """One instance at one price with past data of one size.
+
+    ``bound`` is C*_n, of audits that always answer; ``bound_of_share`` that of audits which give a
+    right verdict as often as these runs do.
+    """
 
     instance: Instance
     costs: eq.Costs
+    history_size: int | None
     bound: float
+    bound_of_share: float
+    decided: float
     runs: Simulation
     rs: float | None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether both bounds are positive and finite; other rows stand apart."""
+        return 0.0 < self.bound_of_share < math.inf and 0.0 < self.bound < math.inf
+
+    @property
+    def share_multiple(self) -> float:
+        """Mean cost over all runs, over the bound at the share decided."""
+        return float(self.runs.cost.mean()) / self.bound_of_share
 
     @property
     def multiple(self) -> float:
@@ -55,6 +74,9 @@ class Result:
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=200, help="two groups, outside the gap zone")
     parser.add_argument("--other-runs", type=int, default=60, help="more groups, or the gap zone")
+    parser.add_argument(
+        "--sizes", type=int, nargs="*", default=list(SIZES), help="past rows, besides unlimited"
+    )
     parser.add_argument("--prices", type=int, default=len(COSTS), help="how many of the two")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
@@ -64,37 +86,51 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Table:
     results = []
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        work = [(instance, costs) for instance in bank() for costs in COSTS[: options.prices]]
-        for instance, costs in bar.track(work, description="instances"):
-            results.append(_measure(instance, costs, options))
+        prices = COSTS[: options.prices]
+        work = list(product(bank(), prices, [*options.sizes, None]))
+        for instance, costs, size in bar.track(work, description="instances"):
+            results.append(_measure(instance, costs, size, options))
             _write(options, results)  # a page after every instance: long runs may be cut short
     return _means(results)
 
 
-def _measure(instance: Instance, costs: eq.Costs, options: argparse.Namespace) -> Result:
+def _measure(
+    instance: Instance, costs: eq.Costs, size: int | None, options: argparse.Namespace
+) -> Result:
     world, question = instance.world, instance.question
-
-    plain = instance.groups == 2 and instance.kind != GAP
-    return Result(
-        instance,
+    plain = instance.groups == 2 and instance.kind != GAP and size is None
+    runs = eq.simulate(
+        "adaptive",
+        world,
+        question,
         costs,
-        float(eq.lower_bound(world, question, costs)),
-        eq.simulate(
-            "adaptive",
-            world,
-            question,
-            costs,
-            repeats=options.runs if plain else options.other_runs,
-            seed=options.seed,
-            n_jobs=options.jobs,
-        ),
-        expectation("rs", world, question, costs).cost if can_answer(question) else None,
+        repeats=options.runs if plain else options.other_runs,
+        seed=options.seed,
+        history_size=size,
+        n_jobs=options.jobs,
+    )
+    is_right = ~runs.wrong & (runs.verdict != Verdict.INCONCLUSIVE.value)
+    decided = float(is_right.mean())
+    bound = eq.lower_bound(world, question, costs, history_size=size)
+    bound_of_share = bound
+    # A share above 1 - delta is luck: the guarantee asks for no more.
+    if decided < 1.0 - question.delta:
+        bound_of_share = eq.lower_bound(world, question, costs, history_size=size, decided=decided)
+    return Result(
+        instance=instance,
+        costs=costs,
+        history_size=size,
+        bound=float(bound),
+        bound_of_share=float(bound_of_share),
+        decided=decided,
+        runs=runs,
+        rs=expectation("rs", world, question, costs).cost if can_answer(question) else None,
     )
 
 
 def _families(results: Sequence[Result]) -> Iterable[tuple[str, list[Result]]]:
     """Yield the instances in groups; past data decide the rest."""
-    paid = [r for r in results if not r.instance.is_free]
+    paid = [r for r in results if not r.instance.is_free and r.is_measured]
     outside = [r for r in paid if r.instance.kind != GAP]
     yield "two groups, outside the gap zone", [r for r in outside if r.instance.groups == 2]
     for groups, name in ((4, "four"), (8, "eight")):
@@ -108,7 +144,7 @@ def _families(results: Sequence[Result]) -> Iterable[tuple[str, list[Result]]]:
 def _write(options: argparse.Namespace, results: Sequence[Result]) -> None:
     command = (
         f"python -m study multiples --runs {options.runs} --other-runs {options.other_runs} "
-        f"--prices {options.prices}"
+        f"--prices {options.prices} --sizes {' '.join(map(str, options.sizes))}"
     )
     wrong = sum(int(r.runs.wrong.sum()) for r in results)
     runs = sum(len(r.runs) for r in results)
@@ -120,46 +156,51 @@ def _write(options: argparse.Namespace, results: Sequence[Result]) -> None:
         "(`eq.lower_bound`); *multiple* is the adaptive audit's mean cost over C*, with its "
         "standard error. *RS-Audit* is its expected cost at the paper's tau over the adaptive "
         "audit's mean cost. The instances, and the rule by which they were taken, are in "
-        "`tests/support/bank.py`; past data are unlimited, delta is 0.05. "
+        "`tests/support/bank.py`; delta is 0.05. With n past rows C* is C*_n, and "
+        "*multiple at share* divides by the bound of audits that give a right verdict as often "
+        "as these runs do. Rows "
+        "whose bound is 0 or infinite have no multiple. "
         f"Wrong verdicts: {wrong:,} of {runs:,} runs.",
         [_means(results)] + [_rows(results, costs) for costs in COSTS[: options.prices]],
     )
 
 
 def _means(results: Sequence[Result]) -> Table:
-    columns = ("number", "multiple, geometric", "±", "largest", "RS-Audit")
-    out = table("Geometric means", "instances", "c", *columns)
-    for name, chosen in _families(results):
-        for costs in COSTS:
-            column = [r for r in chosen if r.costs == costs]
-            if not column:
-                continue
-            rs = [ratio for r in column if (ratio := r.rs_ratio) is not None]
-            mean = _geometric([r.multiple for r in column])
-            error = math.sqrt(sum((r.error / r.multiple) ** 2 for r in column)) / len(column)
-            out.add_row(
-                name,
-                f"({costs.feature:g}, {costs.label:g})",
-                str(len(column)),
-                f"{mean:.2f}",
-                f"{mean * error:.2f}",
-                f"{max(r.multiple for r in column):.2f}",
-                _shown(_geometric(rs), ",.0f"),
-            )
+    columns = ("number", "multiple at share", "multiple", "±", "largest", "decided", "RS-Audit")
+    out = table("Geometric means", "instances", "c", "past rows", *columns)
+    sizes = sorted({r.history_size for r in results}, key=lambda size: size or math.inf)
+    for (name, chosen), costs, size in product(_families(results), COSTS, sizes):
+        column = [r for r in chosen if r.costs == costs and r.history_size == size]
+        if not column:
+            continue
+        rs = [ratio for r in column if (ratio := r.rs_ratio) is not None]
+        mean = _geometric([r.multiple for r in column])
+        error = math.sqrt(sum((r.error / r.multiple) ** 2 for r in column)) / len(column)
+        out.add_row(
+            name,
+            f"({costs.feature:g}, {costs.label:g})",
+            _rows_of_past(size),
+            str(len(column)),
+            f"{_geometric([r.share_multiple for r in column]):.2f}",
+            f"{mean:.2f}",
+            f"{mean * error:.2f}",
+            f"{max(r.multiple for r in column):.2f}",
+            f"{np.mean([r.decided for r in column]):.0%}",
+            _shown(_geometric(rs), ",.0f"),
+        )
     return out
 
 
 def _rows(results: Sequence[Result], costs: eq.Costs) -> Table:
-    question_columns = ("groups", "metric", "gamma", "epsilon", "gap", "truth")
-    columns = ("C*", "mean cost", "multiple", "±", "wrong", "95% up to", "RS-Audit")
+    question_columns = ("groups", "metric", "gamma", "epsilon", "gap", "truth", "past rows")
+    columns = ("C*", "mean cost", "multiple at share", "multiple", "±", "decided", "wrong")
     title = f"c_feat = {costs.feature:g}, c_lab = {costs.label:g}"
-    out = table(title, "instance", *question_columns, *columns)
+    out = table(title, "instance", *question_columns, *columns, "95% up to", "RS-Audit")
     for r in results:
         if r.costs != costs:
             continue
         instance, question = r.instance, r.instance.question
         wrong, runs = int(r.runs.wrong.sum()), len(r.runs)
-        paid = r.bound > 0.0
         out.add_row(
             instance.name,
             str(instance.groups),
@@ -168,15 +209,22 @@ def _rows(results: Sequence[Result], costs: eq.Costs) -> Table:
             f"{question.epsilon:g}",
             f"{instance.difference:.3f}",
             instance.kind,
+            _rows_of_past(r.history_size),
             f"{r.bound:,.0f}",
             f"{r.runs.cost.mean():,.0f}",
-            f"{r.multiple:.2f}" if paid else "–",
-            f"{r.error:.2f}" if paid else "–",
+            f"{r.share_multiple:.2f}" if r.is_measured else "–",
+            f"{r.multiple:.2f}" if r.is_measured else "–",
+            f"{r.error:.2f}" if r.is_measured else "–",
+            f"{r.decided:.0%}",
             f"{wrong} of {runs}",
             f"{clopper_pearson(wrong, runs, 0.05)[1]:.3f}",
             _shown(r.rs_ratio, ",.0f"),
         )
     return out
+
+
+def _rows_of_past(size: int | None) -> str:
+    return "unlimited" if size is None else f"{size:,}"
 
 
 def _geometric(values: Sequence[float]) -> float:
