@@ -53,6 +53,7 @@ ERROR_CLASSES: Mapping[str, type[EquipoiseError]] = {
     "unknown-person": UnknownPerson,
     "person-conflict": Conflict,
     "outcome-conflict": Conflict,
+    "key-reused": Conflict,
     "wrong-state": ProtocolError,
     "budget-committed": ProtocolError,
     "storage-unavailable": LedgerError,

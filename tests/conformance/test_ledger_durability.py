@@ -22,6 +22,7 @@ from equipoise.ledger.database import Connection, connect, driver_errors
 from equipoise.ledger.store import Store
 from equipoise.protocol import Want
 from equipoise.question import Question
+from equipoise.report import Report
 from tests.conformance.ledgers import create, people, run
 
 
@@ -325,3 +326,28 @@ def in_threads(count: int, work: Any) -> None:
     for thread in threads:
         thread.join()
     assert not failed
+
+
+def test_a_ledger_on_read_only_media_is_read_verified_and_reported(ledger: str) -> None:
+    live = create(ledger)
+    run(live, 40)
+    expected = live.status()
+    live.close_ledger()
+    folder = Path(ledger).parent
+    for file in folder.iterdir():
+        file.chmod(0o444)
+    folder.chmod(0o555)
+    user = os.geteuid()
+    if user == 0:  # whom no rights stop
+        os.seteuid(65534)
+    try:
+        again = LiveAudit.open(ledger, "loans")
+        assert again.status() == expected
+        assert again.verify().seq == expected.events
+        assert Report.of(again).status == expected
+        with pytest.raises(LedgerError, match="read-only"):
+            again.ask("somebody", "A", 0)
+        again.close_ledger()
+    finally:
+        os.seteuid(user)
+        folder.chmod(0o755)

@@ -205,6 +205,14 @@ def test_asks_that_arrive_together_share_a_commit(
     live.close_ledger()
 
 
+def test_a_key_of_another_command_is_a_problem_of_its_own(served: Served) -> None:
+    served.create("keys")
+    served.result("keys", "ask", "p", **ASK, key="k-1")
+    refused = served.result("keys", "execute", "p", key="k-1")
+    assert refused["problem"]["type"] == "urn:equipoise:key-reused"
+    assert refused["problem"]["status"] == 409
+
+
 def test_it_lives_and_is_ready(served: Served) -> None:
     anybody = served.client()
     assert anybody.get("/livez").json() == {"status": "ok"}

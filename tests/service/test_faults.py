@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
+import time
 from functools import partial
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 import psycopg
+import pytest
 
+from equipoise.ledger import LiveAudit, Status
 from tests.support.postgres import in_memory
 from tests.support.serving import ASK, Served, serving
 from tests.torture.service_kill import kill_workers
@@ -69,3 +73,42 @@ def test_a_database_that_others_hold_is_busy_not_broken() -> None:
         other.execute("ROLLBACK")
         other.close()
         assert ask().json()["results"][0]["repeated"] is False
+
+
+def test_a_server_is_not_ready_when_nothing_can_be_written() -> None:
+    with TemporaryDirectory(dir=in_memory()) as directory, serving(directory) as served:
+        served.create("full")
+        ready = partial(served.client().get, "/readyz")
+        assert ready().status_code == 200
+        other = sqlite3.connect(served.settings.ledger, isolation_level=None)
+        other.execute(
+            "CREATE TRIGGER full BEFORE UPDATE ON audits "
+            "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+        )
+        time.sleep(1.1)  # a write is tried once in a second
+        assert ready().status_code == 503
+        other.execute("DROP TRIGGER full")
+        other.close()
+        assert ready().status_code == 200
+
+
+def test_a_server_is_not_ready_before_its_audits_are_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with TemporaryDirectory(dir=in_memory()) as directory:
+        with serving(directory) as served:
+            served.create("cold")
+        may_load = threading.Event()
+        status = LiveAudit.status
+
+        def wait_and_load(live: LiveAudit) -> Status:
+            may_load.wait(10)
+            return status(live)
+
+        monkeypatch.setattr(LiveAudit, "status", wait_and_load)
+        with serving(directory) as served:
+            ready = partial(served.client().get, "/readyz")
+            assert ready().status_code == 503
+            may_load.set()
+            answers = [ready().status_code for _ in range(50) if not time.sleep(0.05)]
+            assert answers[-1] == 200

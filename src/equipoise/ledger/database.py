@@ -137,27 +137,55 @@ def connect(url: str, timeout: float = 60.0) -> Connection:
 
 
 def _connect_sqlite(path: Path | None, timeout: float) -> Connection:
+    # mode=rw: a file that is gone is not made anew, empty and readable by all
+    address = ":memory:" if path is None else f"{path.absolute().as_uri()}?mode=rw"
+    connection = _open_sqlite(address, timeout)
+    try:
+        # WAL lets readers go on while one writes; FULL makes each commit survive a power failure;
+        # secure_delete overwrites what is erased.
+        _set_pragmas(connection, ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"))
+        # Reading needs a file of shared memory beside the ledger, which read-only media refuse.
+        connection.run("SELECT COUNT(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        connection.close()
+        if path is None or not _is_on_read_only_media(path):
+            raise
+        # immutable: nobody can change the file, so no lock and no shared memory are needed.
+        connection = _open_sqlite(f"{path.absolute().as_uri()}?mode=ro&immutable=1", timeout)
+    _set_pragmas(
+        connection,
+        ("foreign_keys=ON", "trusted_schema=OFF", "cache_size=-32768", "wal_autocheckpoint=4000"),
+    )
+    return connection
+
+
+def _open_sqlite(address: str, timeout: float) -> Connection:
     raw = sqlite3.connect(
-        # mode=rw: a file that is gone is not made anew, empty and readable by all
-        ":memory:" if path is None else f"{path.absolute().as_uri()}?mode=rw",
-        uri=path is not None,
+        address,
+        uri=address.startswith("file:"),
         timeout=timeout,
         isolation_level=None,
         check_same_thread=False,
     )
-    # WAL lets readers go on while one writes; FULL makes each commit survive a power failure;
-    # secure_delete overwrites what is erased.
-    for pragma in (
-        "journal_mode=WAL",
-        "synchronous=FULL",
-        "foreign_keys=ON",
-        "secure_delete=ON",
-        "trusted_schema=OFF",
-        "cache_size=-32768",
-        "wal_autocheckpoint=4000",
-    ):
-        raw.execute(f"PRAGMA {pragma}")
     return Connection(raw, "sqlite")
+
+
+def _set_pragmas(connection: Connection, pragmas: Sequence[str]) -> None:
+    for pragma in pragmas:
+        connection.run(f"PRAGMA {pragma}")
+
+
+def _is_on_read_only_media(path: Path) -> bool:
+    """Whether neither the file nor its folder can be written, and no events wait in a log."""
+    is_writable = os.access(path, os.W_OK, effective_ids=_CAN_ASK_FOR_EFFECTIVE_IDS) or os.access(
+        path.parent, os.W_OK, effective_ids=_CAN_ASK_FOR_EFFECTIVE_IDS
+    )
+    write_ahead_log = Path(f"{path}-wal")
+    has_waiting_events = write_ahead_log.exists() and write_ahead_log.stat().st_size > 0
+    return not is_writable and not has_waiting_events
+
+
+_CAN_ASK_FOR_EFFECTIVE_IDS = os.access in os.supports_effective_ids
 
 
 def _connect_postgres(url: str, timeout: float) -> Connection:

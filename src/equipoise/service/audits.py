@@ -6,11 +6,14 @@ share a commit. Reads go through the other, so that a page never delays an ask.
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from math import inf
 from typing import Any
 from urllib.parse import quote
 
@@ -25,7 +28,12 @@ from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
 from equipoise.service.snapshot import ReportCache
 
+log = logging.getLogger("equipoise.service")
+
 MAX_OPEN_AUDITS = 64  # audits that a server keeps open
+MAX_LOADED_AUDITS = 8  # audits that a server opens before it is ready
+SECONDS_BETWEEN_PROBES = 1.0  # between two writes by which /readyz tries the disk
+LOADING_WAIT_SECONDS = 2.0  # for which /readyz waits for small audits
 
 
 class OpenAudit:
@@ -66,6 +74,27 @@ class OpenAudits:
         self._audits: list[OpenAudit] = []
         self._opening_lock = threading.Lock()
         self._long_work_lock = threading.Lock()
+        self._is_loaded = threading.Event()
+        self._is_closed = threading.Event()
+        self._loading: threading.Thread | None = None
+        self._last_write_time = -inf  # of the probe, by the monotonic clock, in seconds
+
+    def load(self) -> None:
+        """Open the audits in use, then replay their chains; for a thread of its own.
+
+        In use are those with the latest events. Their states come from the cache where it fits, so
+        the server is ready after seconds. Replaying takes longer and goes on behind it.
+        """
+        try:
+            rows = sorted(self.ledger.audits(), key=lambda row: row.time, reverse=True)
+            for row in rows[:MAX_LOADED_AUDITS]:
+                self.open(row.uid).writer.status()
+            self._is_loaded.set()
+            for audit in list(self._audits):
+                if not self._is_closed.is_set():
+                    audit.writer.confirm()
+        except Exception as error:  # the server stays up, and is not ready
+            log.warning("audits not loaded", extra={"fields": {"error": str(error)}})
 
     def open(self, name: str) -> OpenAudit:
         """Return an audit by name or id."""
@@ -113,14 +142,36 @@ class OpenAudits:
             self._long_work_lock.release()
 
     def require_ready(self) -> None:
-        """Raise unless the ledger can be written and still holds what this server saw of it."""
-        with self.ledger.transaction() as connection:
-            connection.run("UPDATE audits SET seq = seq WHERE id = -1")  # a write without effect
-        for audit in list(self._audits):  # other threads open audits meanwhile
+        """Raise unless audits are loaded, a write is possible, and the ledger has what was seen."""
+        if not self._is_loaded.is_set():
+            self._load_again()
+        now = time.monotonic()
+        if now - self._last_write_time > SECONDS_BETWEEN_PROBES:
+            with self.ledger.transaction() as connection:
+                # A write that changes nothing and reaches the disk, so that a full one shows.
+                connection.run(
+                    "UPDATE audits SET time = time WHERE id = (SELECT MAX(id) FROM audits)"
+                )
+            self._last_write_time = now
+        for audit in list(self._audits):
             audit.writer.status()  # a handle refuses a ledger that lacks an event it has seen
+
+    def _load_again(self) -> None:
+        """Load what could not be loaded when the server started; refuse while that is going on."""
+        if self._loading is not None and self._loading.is_alive():
+            raise HttpProblem("storage-unavailable", "audits are being loaded")
+        self.start_loading()
+        if not self._is_loaded.wait(LOADING_WAIT_SECONDS):
+            raise HttpProblem("storage-unavailable", "audits are being loaded")
+
+    def start_loading(self) -> None:
+        """Load the audits in use in the background."""
+        self._loading = threading.Thread(target=self.load, daemon=True, name="load-audits")
+        self._loading.start()
 
     def close(self) -> None:
         """Close the connections to the database."""
+        self._is_closed.set()
         for audit in self._audits:
             audit.close()
         self.ledger.close()

@@ -31,6 +31,7 @@ PROBLEM_TYPES: Mapping[str, tuple[int, str]] = {
     "too-slow": (408, "The request took too long to arrive"),
     "person-conflict": (409, "The person was asked about with other facts"),
     "outcome-conflict": (409, "Another outcome is stored, and stands"),
+    "key-reused": (409, "The key belongs to another command"),
     "wrong-state": (409, "This cannot be done in the present state"),
     "audit-exists": (409, "An audit of this name exists with other settings"),
     "budget-committed": (409, "More than this is spent or held"),
@@ -102,6 +103,8 @@ def _problem_type(error: Exception, command: object) -> str:
     if isinstance(error, LedgerError):
         return "storage-unavailable"
     if isinstance(error, Conflict):
+        if error.refusal is not None and error.refusal.code == "key-used":
+            return "key-reused"
         return "person-conflict" if isinstance(command, commands.Ask) else "outcome-conflict"
     if isinstance(error, ProtocolError):
         return "budget-committed" if isinstance(command, commands.SetBudget) else "wrong-state"
