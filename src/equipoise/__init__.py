@@ -1,8 +1,7 @@
 """Equipoise: fairness audits of yes/no decisions when only the approved show their outcome.
 
-The names that people type are here; what they get back is in its module, such as
-``equipoise.finding.Finding``. Everything is imported when it is first used, so that
-``import equipoise`` takes a few milliseconds.
+The names that people type are here, and what audits and checks return. Everything is imported when
+it is first used, so that ``import equipoise`` takes a few milliseconds.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from equipoise.bounds import lower_bound as lower_bound
     from equipoise.comparison import Compare as Compare
     from equipoise.errors import EquipoiseError as EquipoiseError
+    from equipoise.finding import Finding as Finding
     from equipoise.free_check import Assume as Assume, check as check
     from equipoise.history import History as History
     from equipoise.ledger import LiveAudit as LiveAudit, list_audits as list_audits
@@ -38,6 +38,7 @@ _NAMES_BY_MODULE = {
     "bounds": ("lower_bound",),
     "comparison": ("Compare",),
     "errors": ("EquipoiseError",),
+    "finding": ("Finding",),
     "free_check": ("Assume", "check"),
     "history": ("History",),
     "ledger": ("LiveAudit", "list_audits"),

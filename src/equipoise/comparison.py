@@ -13,7 +13,7 @@ c exactly when there is a rate level such that every group's rate lies in a rang
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import permutations
@@ -178,6 +178,14 @@ class Comparison(JsonValue):
         if self.leave_out:
             clauses.append(f"{' and '.join(self.leave_out)} left out")
         return "".join(f", {clause}" for clause in clauses)
+
+    @property
+    def opposite(self) -> Comparison:
+        """The same comparison with the other direction; itself if both directions count."""
+        opposites: Mapping[str, Literal["below", "above"]] = {"below": "above", "above": "below"}
+        if self.direction == "both":
+            return self
+        return replace(self, direction=opposites[self.direction])
 
     def resolve(self, groups: Iterable[str]) -> ResolvedComparison:
         """Return who is compared among these groups, by position.

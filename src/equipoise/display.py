@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import ROUND_CEILING, Decimal
 from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ GREY = "#5f6c7b"
 BLUE = "#24588f"
 FAIR = "#00735c"
 UNFAIR = "#b0440f"
+OPEN = "#80600c"  # no answer: in progress, INCONCLUSIVE, or either answer is right
 
 STYLE: dict[Any, Any] = {
     "font.size": 10.0,
@@ -89,6 +91,7 @@ Row = Mapping[str, object]
 
 MAX_NOTEBOOK_ROWS = 30
 _CAPTION_WIDTH = 62  # characters
+_ROUNDING = 1e-9  # of the last place: a number that exceeds a round one by less is that number
 
 
 class Displayable:
@@ -175,6 +178,60 @@ def format_value(value: object) -> str:
     if abs(value) < 1e3:
         return f"{value:.4g}"
     return f"{value:,.0f}" if abs(value) < 1e6 else f"{value:.2e}"
+
+
+def round_down(value: float, decimals: int) -> str:
+    """Write a lower bound: the largest number of so many decimals that is not above it."""
+    return f"{math.floor(value * 10**decimals + _ROUNDING) / 10**decimals:.{decimals}f}"
+
+
+def round_up(value: float, decimals: int) -> str:
+    """Write an upper bound: the smallest number of so many decimals that is not below it.
+
+    Examples
+    --------
+    >>> round_down(12.37, 1), round_up(12.31, 1), round_up(0.1 + 0.2, 1)
+    ('12.3', '12.4', '0.3')
+    """
+    return f"{math.ceil(value * 10**decimals - _ROUNDING) / 10**decimals:.{decimals}f}"
+
+
+def format_hundredths(lower: float, upper: float) -> str:
+    """Write a range of shares in hundredths, rounded outwards to one decimal.
+
+    Examples
+    --------
+    >>> format_hundredths(0.0, 0.7342)
+    '0 to 73.5'
+    """
+    low = round_down(100.0 * lower, 1)
+    high = round_up(100.0 * upper, 1)
+    return f"{_trim_end(low)} to {_trim_end(high)}"
+
+
+def _trim_end(hundredths: str) -> str:
+    """Return "0" and "100" without a decimal: they are the ends of the scale."""
+    return {"0.0": "0", "100.0": "100"}.get(hundredths, hundredths)
+
+
+def format_level(level: float) -> str:
+    """Write an error probability in percent, rounded up to three figures, never as 0% or 100%.
+
+    Examples
+    --------
+    >>> [format_level(level) for level in (0.05, 1e-5, 0.012341, 0.99999)]
+    ['5%', '0.001%', '1.24%', '99.999%']
+    """
+    percent = 100 * Decimal(f"{level:.12g}")
+    if percent >= 100:
+        percent = 100 * Decimal(repr(level))
+    # The last place that is written: the third figure, but no more than ten decimals.
+    place = max(percent.adjusted() - 2, -10)
+    rounded = percent.quantize(Decimal(1).scaleb(place), rounding=ROUND_CEILING)
+    while rounded >= 100 > percent:
+        place -= 1
+        rounded = percent.quantize(Decimal(1).scaleb(place), rounding=ROUND_CEILING)
+    return f"{rounded.normalize():f}%"
 
 
 def format_money(amount: float, currency: str, decimals: int) -> str:

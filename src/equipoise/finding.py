@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
+from html import escape
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,21 @@ import numpy as np
 from equipoise._arrays import Array
 from equipoise._json import JsonValue, to_plain_data
 from equipoise.comparison import Comparison, GapScale, as_comparison
-from equipoise.display import Displayable, Row, format_money
+from equipoise.display import (
+    BLUE,
+    FAIR,
+    INK,
+    OPEN,
+    UNFAIR,
+    Displayable,
+    Row,
+    format_hundredths,
+    format_money,
+    html_table,
+    round_down,
+    round_up,
+)
+from equipoise.levels import audit_range_level, verdict_level
 from equipoise.metrics import METRICS
 from equipoise.question import Question, Verdict
 from equipoise.rates import RATES, Rate
@@ -49,13 +65,18 @@ class Interval(JsonValue):
 
     @property
     def percent(self) -> str:
-        """The range in percent, and the best guess."""
+        """The range in percent, rounded outwards, and the best guess."""
         estimate = "" if self.estimate is None else f" ({100 * self.estimate:.1f})"
-        return f"{100 * self.lower:.1f} to {100 * self.upper:.1f}%{estimate}"
+        return f"{self.hundredths}%{estimate}"
+
+    @property
+    def hundredths(self) -> str:
+        """The range in hundredths, rounded outwards."""
+        return format_hundredths(self.lower, self.upper)
 
     def __str__(self) -> str:
         estimate = "" if self.estimate is None else f"{self.estimate:.3f} in "
-        return f"{estimate}[{self.lower:.3f}, {self.upper:.3f}]"
+        return f"{estimate}[{round_down(self.lower, 3)}, {round_up(self.upper, 3)}]"
 
 
 @dataclass(frozen=True)
@@ -166,6 +187,16 @@ def gap_interval(rates: RatesByGroup, compare: str | Comparison = GapScale.DIFFE
     )
 
 
+def _largest_of(gaps: Sequence[Interval]) -> Interval:
+    """Return where the largest of several gaps lies; without an estimate if one is missing."""
+    estimates = [gap.estimate for gap in gaps if gap.estimate is not None]
+    return Interval(
+        max(gap.lower for gap in gaps),
+        max(gap.upper for gap in gaps),
+        max(estimates) if len(estimates) == len(gaps) else None,
+    )
+
+
 def _stack(rates: RatesByGroup, number_of: Callable[[Interval], float | None]) -> Array:
     """Return a number of every interval; axes: rate, group."""
     rows = [[number_of(interval) for interval in by.values()] for by in rates.values()]
@@ -187,6 +218,26 @@ def compared_pairs(
             lower = names[lower_position]
             pairs.append((Separation(rate, higher, lower), by_group[higher], by_group[lower]))
     return pairs
+
+
+class ProofStatus(StrEnum):
+    """What stands behind the error probability of an answer.
+
+    PROVEN: it holds for every population that meets the assumptions of every audit (historical and
+    new people come from one population). UNDER_ASSUMPTIONS: it also takes an assumption of the
+    user (``assume``, ``deciders``, outcomes "like the known", a test programme that drew at random,
+    a model of features), which the finding states. NOT_PROVEN: the user chose a smaller threshold
+    than the theorem needs.
+
+    Examples
+    --------
+    >>> print(ProofStatus.UNDER_ASSUMPTIONS)
+    proven under the stated assumptions
+    """
+
+    PROVEN = "proven"
+    UNDER_ASSUMPTIONS = "proven under the stated assumptions"
+    NOT_PROVEN = "not proven"
 
 
 @dataclass(frozen=True)
@@ -216,8 +267,7 @@ class Finding(JsonValue, Displayable):
         After UNFAIR: the groups and the rate that the intervals separate, at the level at which all
         intervals hold together. None where they separate none, and after any other verdict.
     guaranteed
-        Whether the question's error probability is proven for this verdict; not so where a
-        threshold below the proof's was given, nor for INCONCLUSIVE, which is no verdict.
+        True if there is a verdict and ``proof`` is PROVEN, which takes no assumption of the user.
     missing
         For INCONCLUSIVE: what would decide, one line each.
     assumptions
@@ -232,6 +282,14 @@ class Finding(JsonValue, Displayable):
         :meth:`all_metrics` follow; empty for audits that estimate rates directly.
     currency, decimals
         How ``cost`` is written: in units of ``10**decimals`` of this currency.
+    proof
+        Whether the error probabilities are proven, and under which kind of assumptions.
+    error_level
+        The probability, at most, with which this verdict is wrong; None if there is no verdict or
+        nothing is proven. If left out it is what the question allows for this verdict.
+    range_level
+        The probability, at most, with which ``lower`` to ``upper`` and the ranges of ``rates`` miss
+        what they are for. :meth:`all_rates` holds at the same level.
 
     Examples
     --------
@@ -240,11 +298,12 @@ class Finding(JsonValue, Displayable):
     ...     Question("equal_opportunity"), Verdict.UNFAIR, 0.1, 0.3, "the evidence says so",
     ...     rates=rates, decided_by=separation(rates),
     ... )
-    >>> finding.who
-    'the true positive rate of A is above that of B by at least 10 percentage points'
+    >>> print(finding.summary)
+    UNFAIR. Among people who would turn out well, some group is approved more than 5 points less
+    often than another (error probability at most 5%). The ranges do not overlap: B, below A.
     >>> print(finding.meaning)
-    UNFAIR says that the gap is more than 0.05, not that it is more than 0.1: between the two both
-    answers are right, and the range may reach there
+    UNFAIR establishes a gap of more than 5 points; between 5 points and 10 points either answer is
+    right
     """
 
     question: Question
@@ -268,19 +327,41 @@ class Finding(JsonValue, Displayable):
     shares: Mapping[str, GroupShares] = field(default_factory=dict)
     currency: str = ""
     decimals: int = 0
+    proof: ProofStatus = ProofStatus.PROVEN
+    error_level: float | None = None
+    range_level: float | None = None
 
     _optional = ("score_only", "p_hat", "q_hat", "shares", "currency", "decimals")
 
     def __post_init__(self) -> None:
-        # INCONCLUSIVE is no verdict, so there is nothing that could be guaranteed.
-        if self.verdict is Verdict.INCONCLUSIVE:
-            object.__setattr__(self, "guaranteed", False)
+        has_verdict = self.verdict is not Verdict.INCONCLUSIVE
+        proof = self.proof
+        # Findings that were stored before there was a proof say it by ``guaranteed`` alone.
+        if has_verdict and proof is ProofStatus.PROVEN and not self.guaranteed:
+            proof = ProofStatus.NOT_PROVEN
+        error_level = self.error_level
+        if not has_verdict or proof is ProofStatus.NOT_PROVEN:
+            error_level = None
+        elif error_level is None:
+            error_level = verdict_level(self.question, self.verdict)
+        range_level = self.range_level
+        if range_level is None:
+            range_level = audit_range_level(self.question)
+        object.__setattr__(self, "proof", proof)
+        object.__setattr__(self, "guaranteed", has_verdict and proof is ProofStatus.PROVEN)
+        object.__setattr__(self, "error_level", error_level)
+        object.__setattr__(self, "range_level", range_level)
+
+    @property
+    def summary(self) -> str:
+        """The whole answer in a line: the verdict, what it says, and who differs most."""
+        return self._answer().summary
 
     @property
     def who(self) -> str:
-        """Who differs in which rate, which way and by how much; empty where no groups stand out.
+        """The two groups that differ most by the estimates; empty where no groups stand out.
 
-        After UNFAIR the groups that the ranges separate, else those of the largest guessed gap.
+        Without estimates, after UNFAIR, two groups whose ranges do not overlap.
         """
         return self._answer().who
 
@@ -311,14 +392,14 @@ class Finding(JsonValue, Displayable):
         return intervals
 
     def rate_rows(self) -> list[Row]:
-        """Return the ranges of every group's rates, a row per group."""
+        """Return the ranges of every group's rates in percent, a row per group."""
         groups = next(iter(self.rates.values()), {})
         rows: list[Row] = []
         for group in groups:
             row: dict[str, object] = {"group": group}
             for rate, by_group in self.rates.items():
                 interval = by_group[group]
-                row[rate.replace("_", " ")] = f"{interval.lower:.3f} to {interval.upper:.3f}"
+                row[rate.replace("_", " ")] = f"{interval.hundredths}%"
             rows.append(row)
         return rows
 
@@ -326,10 +407,10 @@ class Finding(JsonValue, Displayable):
         """Return an interval for every rate of every group, whatever was asked.
 
         Each group has three unknown shares, and one simultaneous set for all of them gives every
-        rate. Of an adaptive audit, all of these intervals and the verdict are right together with
-        probability at least ``1 - delta``, whenever one looks; of a free check, the intervals are.
-        They are wider than :attr:`rates`, whose bounds are made for the question. Empty for
-        audits that estimate rates directly.
+        rate. Of an adaptive audit, all of these intervals and the verdict are right together but
+        with probability :attr:`range_level`, whenever one looks; of a free check, the intervals
+        are. They are wider than :attr:`rates`, whose bounds are made for the question; the rates
+        of the question itself are these. Empty for audits that estimate rates directly.
 
         Examples
         --------
@@ -341,6 +422,11 @@ class Finding(JsonValue, Displayable):
         """
         if not self.shares:
             return {}
+        own_rates = {rate: dict(by_group) for rate, by_group in self.rates.items()}
+        return self._rates_from_shares() | own_rates
+
+    def _rates_from_shares(self) -> dict[str, dict[str, Interval]]:
+        """Return an interval for every rate of every group, all of which hold together."""
         intervals = {}
         for name, rate in RATES.items():
             intervals[name] = {group: shares.rate(rate) for group, shares in self.shares.items()}
@@ -349,28 +435,49 @@ class Finding(JsonValue, Displayable):
     def all_metrics(self) -> dict[str, Interval]:
         """Return an interval for every metric's gap, compared as the question does.
 
-        It follows from :meth:`all_rates` and holds together with it.
+        It follows from the same shares as :meth:`all_rates` and holds together with them. The
+        question's own metric has the range of this finding. Where the question counts one direction
+        only, such as groups below a reference, the other direction counts in rates where a higher
+        value is worse: fewer approvals are more denials.
         """
-        all_rates = self.all_rates()
-        if not all_rates:
+        if not self.shares:
             return {}
+        all_rates = self._rates_from_shares()
         gaps = {}
         for name, metric in METRICS.items():
-            rates = {rate.name: all_rates[rate.name] for rate in metric.rates}
-            gaps[name] = gap_interval(rates, self.question.comparison)
+            gap_by_rate = []
+            for rate in metric.rates:
+                comparison = self._comparison_in(rate)
+                gap_by_rate.append(gap_interval({rate.name: all_rates[rate.name]}, comparison))
+            gaps[name] = _largest_of(gap_by_rate)
+        if self.question.metric in gaps:
+            gaps[self.question.metric] = Interval(self.lower, self.upper, self.estimate)
         return gaps
 
+    def _comparison_in(self, rate: Rate) -> Comparison:
+        """Return how the question compares groups, applied to any rate."""
+        comparison = self.question.comparison
+        asked = {other.is_worse_if_higher for other in METRICS[self.question.metric].rates}
+        # A question about rates of both kinds has a direction in the sense of rates only.
+        if len(asked) == 1 and rate.is_worse_if_higher not in asked:
+            return comparison.opposite
+        return comparison
+
     def all_rows(self) -> tuple[list[Row], list[Row]]:
-        """Return :meth:`all_rates`, a row per rate, and :meth:`all_metrics`, a row per metric."""
+        """Return :meth:`all_rates`, a row per rate, and :meth:`all_metrics`, a row per metric.
+
+        Without the question's own rates and metric, whose ranges are those of the finding.
+        """
         rate_rows: list[Row] = []
         for rate, by_group in self.all_rates().items():
-            row = {"rate": rate.replace("_", " ")}
-            row |= {group: interval.percent for group, interval in by_group.items()}
-            rate_rows.append(row)
-        metric_rows: list[Row] = [
-            {"metric": metric.replace("_", " "), "gap": interval.percent}
-            for metric, interval in self.all_metrics().items()
-        ]
+            if rate not in self.rates:
+                row = {"rate": rate.replace("_", " ")}
+                row |= {group: interval.percent for group, interval in by_group.items()}
+                rate_rows.append(row)
+        metric_rows: list[Row] = []
+        for metric, interval in self.all_metrics().items():
+            if metric != self.question.metric:
+                metric_rows.append({"metric": metric.replace("_", " "), "gap": interval.percent})
         return rate_rows, metric_rows
 
     def to_full_dict(self) -> dict[str, Any]:
@@ -382,7 +489,7 @@ class Finding(JsonValue, Displayable):
         return data
 
     def _draw(self, ax: Axes) -> None:
-        from equipoise.display import BLUE, FAIR, GREY, INK, UNFAIR, draw_ranges, wrap_caption
+        from equipoise.display import draw_ranges, wrap_caption
 
         rows = []
         for rate, group, interval in self._intervals():
@@ -393,7 +500,7 @@ class Finding(JsonValue, Displayable):
         threshold = self.question.threshold
         zones = (
             ("fair", FAIR, 0.0, gamma),
-            ("either", GREY, gamma, threshold),
+            ("either", OPEN, gamma, threshold),
             ("unfair", UNFAIR, threshold, 1.0),
         )
         for label, colour, start, end in zones:
@@ -405,27 +512,68 @@ class Finding(JsonValue, Displayable):
         ax.set_xlim(0.0, 1.0)
         axis = f"{self.question.gap_scale.noun} (the gap) and rates, as shares"
         ax.set_xlabel(f"{axis}\n{wrap_caption(self.meaning)}")
-        ax.set_title(wrap_caption(f"{self.verdict}: {self.who or self.reason}"), loc="left", pad=16)
+        ax.set_title(wrap_caption(self._answer().summary), loc="left", pad=16)
 
     def __str__(self) -> str:
         answer = self._answer()
-        gap = answer.gap
-        estimate = "" if gap.estimate is None else f"{gap.estimate:.3f}, "
-        lines = [
-            answer.summary,
-            f"question    {self.question}",
-            f"gap         {estimate}between {gap.lower:.3f} and {gap.upper:.3f}",
-            f"spent       {self._describe_cost()}",
-        ]
+        lines = [answer.summary, f"gap         {self._describe_gap()}"]
         for rate, by_group in self.rates.items():
             lines.append(rate.replace("_", " "))
-            lines += [f"  {group}: {interval}" for group, interval in by_group.items()]
-        if answer.who:
-            lines.append(f"who         {answer.who}")
-        lines += [f"missing     {line}" for line in answer.missing]
+            lines += [f"  {group}: {interval.percent}" for group, interval in by_group.items()]
+        lines.append(f"spent       {self._describe_cost()}")
         lines += [f"assumes     {line}" for line in answer.assumptions]
         lines += [f"WARNING     {line}" for line in answer.warnings]
+        lines += [f"missing     {line}" for line in answer.missing]
+        lines.append(f"question    {self.question}")
+        lines.append(f"because     {answer.reason}")
         return "\n  ".join(lines)
+
+    def _describe_gap(self) -> str:
+        """Return the range of the gap, and the estimate where there is one."""
+        answer = self._answer()
+        if answer.gap.estimate is None:
+            return answer.gap_range
+        return f"{answer.gap_range}, estimate {100 * answer.gap.estimate:.3g}"
+
+    def _repr_html_(self) -> str:
+        """Return a small card: the verdict, the range in a picture, cost, what is missing."""
+        answer = self._answer()
+        colour = {Verdict.FAIR: FAIR, Verdict.UNFAIR: UNFAIR}.get(self.verdict, OPEN)
+        said = answer.summary.removeprefix(f"{answer.title}. ")
+        lines = [f"Gap: {self._describe_gap()}.", f"Spent: {self._describe_cost()}."]
+        lines += [f"Missing: {line}." for line in answer.missing]
+        lines += [f"Warning: {line}." for line in answer.warnings]
+        text = "".join(f"<br>{escape(line)}" for line in lines)
+        assumed = "".join(f"<li>{escape(line)}</li>" for line in answer.assumptions)
+        return (
+            f'<div style="max-width:46em;padding:.6em 1em;border:1px solid #d5dbe1;'
+            f'border-left:6px solid {colour};border-radius:4px">'
+            f'<strong style="font-size:1.4em;color:{colour}">{escape(answer.title)}</strong>'
+            f"<p>{escape(said)}</p>{self._gap_bar()}<p>{text.removeprefix('<br>')}</p>"
+            f"<details><summary>Groups and assumptions</summary>{html_table(self.rate_rows())}"
+            f"<ul>{assumed}</ul></details></div>"
+        )
+
+    def _gap_bar(self) -> str:
+        """Return the range of the gap over the three zones, as a picture without text."""
+        gamma = self.question.gamma
+        threshold = self.question.threshold
+        highest = min(1.0, max(self.upper, 1.6 * threshold))
+        label = f"Range of the gap: {self._answer().gap_range}"
+        marks = []
+        zones = ((0.0, gamma, FAIR), (gamma, threshold, OPEN), (threshold, highest, UNFAIR))
+        for start, end, colour in zones:
+            marks.append(_svg_bar(start / highest, end / highest, 0, 26, colour, 0.25))
+        marks.append(_svg_bar(self.lower / highest, self.upper / highest, 8, 10, BLUE, 1.0))
+        if self.estimate is not None:
+            marks.append(
+                f'<circle cx="{100 * self.estimate / highest:.1f}%" cy="13" r="5" fill="#fff" '
+                f'stroke="{INK}" stroke-width="2"/>'
+            )
+        return (
+            f'<svg width="100%" height="26" role="img" aria-label="{escape(label)}">'
+            f"{''.join(marks)}</svg>"
+        )
 
     def _describe_cost(self) -> str:
         """Return what was spent, and on what."""
@@ -438,3 +586,13 @@ class Finding(JsonValue, Displayable):
         elif self.features:
             besides = f" and {self.features:,} feature vectors"
         return f"{cost} for {self.labels:,} labels asked for{besides}"
+
+
+def _svg_bar(
+    start: float, end: float, top: float, height: float, colour: str, opacity: float
+) -> str:
+    """Return a bar across a picture; ``start`` and ``end`` are shares of its width."""
+    return (
+        f'<rect x="{100 * start:.1f}%" width="{max(100 * (end - start), 0.5):.1f}%" y="{top:g}" '
+        f'height="{height:g}" fill="{colour}" fill-opacity="{opacity:g}"/>'
+    )

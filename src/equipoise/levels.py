@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from equipoise.metrics import METRICS
-from equipoise.question import Question
+from equipoise.question import Question, Verdict
 
 PAST_SHARE = 0.2  # part of an audit's error level for the uncertainty of finite past data
 INTERVAL_SHARE = 0.04  # part of an audit's error level for the intervals beside the verdict
@@ -27,6 +27,49 @@ FOR_INTERVALS = "past data, for the intervals"
 EVIDENCE = "evidence"
 FOR_ALL_RATES = "past data, for all rates"
 LABELS = "labels, for the intervals"
+
+
+# -- what an answer states -------------------------------------------------------------------------
+
+
+def verdict_level(question: Question, verdict: Verdict | None) -> float | None:
+    """Return the probability, at most, with which a verdict is wrong; None if there is none.
+
+    FAIR is wrong where UNFAIR is true, and a question may allow it another probability than the
+    opposite mistake.
+
+    Examples
+    --------
+    >>> question = Question(delta_wrong_fair=0.2, delta_wrong_unfair=0.001)
+    >>> verdict_level(question, Verdict.FAIR), verdict_level(question, Verdict.UNFAIR)
+    (0.2, 0.001)
+    """
+    if verdict is Verdict.FAIR:
+        return question.level_wrong_fair
+    if verdict is Verdict.UNFAIR:
+        return question.level_wrong_unfair
+    return None
+
+
+def audit_range_level(question: Question) -> float:
+    """Return the probability, at most, with which an audit's verdict or one of its ranges is wrong.
+
+    It holds for the range of the gap, the ranges of rates and the table of all rates together. A
+    wrong FAIR and a wrong UNFAIR exclude each other, and the ranges' shares of the smaller level
+    are part of the sum of each. So the larger level covers all of it.
+    """
+    return max(question.level_wrong_fair, question.level_wrong_unfair)
+
+
+def check_range_level(question: Question) -> float:
+    """Return the error level of the ranges of a free check, and of its table of all rates.
+
+    The verdict of a check does not rest on these ranges, so its two levels do not matter here.
+    """
+    return question.delta
+
+
+# -- how it is divided -----------------------------------------------------------------------------
 
 
 class Share(NamedTuple):
@@ -135,8 +178,8 @@ class ErrorBudget:
         return cls(
             past_fair=question.level_wrong_fair / n_bounds_behind_fair,
             past_unfair=question.level_wrong_unfair / n_bounds_behind_unfair,
-            past_intervals=question.delta / n_bounds_behind_unfair,
-            past_table=question.delta / n_bounds_behind_table,
+            past_intervals=check_range_level(question) / n_bounds_behind_unfair,
+            past_table=check_range_level(question) / n_bounds_behind_table,
         )
 
     @classmethod
@@ -168,7 +211,16 @@ def tau_event_level(question: Question, groups: int) -> float:
 
     Per group and outcome there are four: online or past, too many or too few.
     """
-    return question.strictest_level / (8.0 * groups)
+    return printed_tau_level(question) / (8.0 * groups)
+
+
+def printed_tau_level(question: Question) -> float:
+    """Return the level of each ending of Baseline and RS-Audit with the printed threshold.
+
+    On finite historical data there are two endings, by labels and by the free check, so the audit
+    is proven at twice this level.
+    """
+    return question.strictest_level
 
 
 @dataclass(frozen=True)

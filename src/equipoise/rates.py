@@ -155,6 +155,8 @@ Bands = Mapping[str, Mapping[str, Band]]
 
 CONFUSION_CELLS = frozenset({"tp", "fp", "fn", "tn"})
 _APPROVED_CELLS = frozenset({"tp", "fp"})
+_DENIED_CELLS = frozenset({"fn", "tn"})
+_MISTAKEN_CELLS = frozenset({"fp", "fn"})
 
 
 @dataclass(frozen=True)
@@ -207,6 +209,17 @@ class Rate:
     def words(self) -> str:
         """The name as people write it."""
         return self.name.replace("_", " ")
+
+    @property
+    def is_worse_if_higher(self) -> bool:
+        """Whether a group with a higher rate is worse off: it counts denials, or mistakes.
+
+        Of a rate and its complement one is so and the other is not, as of the false negative rate
+        and the true positive rate.
+        """
+        if self.part == _APPROVED_CELLS & self.whole:  # false positives are approvals, too
+            return False
+        return self.part in (_DENIED_CELLS & self.whole, _MISTAKEN_CELLS & self.whole)
 
     @property
     def trend(self) -> int:

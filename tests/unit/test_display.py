@@ -122,35 +122,31 @@ def test_a_verdict_says_who_and_what_it_means() -> None:
         WORLD.past(40_000, 0), eq.Question("demographic_parity", gamma=0.05, epsilon=0.07)
     )
     assert free.verdict == "UNFAIR"
-    rates = free.rates["selection_rate"]
-    least = 100 * (rates["<A>"].lower - rates["B & b"].upper)
-    assert free.who == (
-        f"the selection rate of <A> is above that of B & b by at least {least:.3g} percentage "
-        "points"
-    )
-    assert free.who in str(free)
+    assert free.who == "the ranges do not overlap: B & b, below <A>"
+    assert free.who.capitalize()[:20] in str(free)
     assert free.lower < free.question.threshold  # a board will ask how UNFAIR can be said
-    assert "not that it is more than 0.12" in free.meaning
+    assert "between 5 points and 12 points either answer is right" in free.meaning
 
 
-def test_two_groups_are_apart_by_the_gap_s_own_range() -> None:
+def test_the_largest_difference_is_an_estimate_inside_the_range() -> None:
     rates = {"selection_rate": {"A": Interval(0.5, 0.7, 0.6), "B": Interval(0.3, 0.48, 0.58)}}
     found = Finding(
         eq.Question("demographic_parity"), eq.Verdict.UNFAIR, 0.05, 0.4, "so it is",
         rates=rates, decided_by=separation(rates), labels=7,
     )  # fmt: skip
-    assert found.who.endswith(
-        "by at least 5 percentage points, 5 percentage points by the best guess"
-    )
+    assert found.who == "largest estimated difference: B, 2 points below A"
+    assert replace(found, estimate=0.05).who == "largest estimated difference: B, 5 points below A"
     assert "0 for 7 labels asked for" in str(found)
     more = {"selection_rate": {**rates["selection_rate"], "C": Interval(0.0, 1.0)}}
-    assert "by at least 2 percentage points" in replace(found, rates=more).who
+    assert replace(found, rates=more).who == "the ranges do not overlap: B, below A"
 
 
 def test_a_ratio_says_who_in_shares() -> None:
     asked = eq.Question("demographic_parity", gamma=0.1, compare="ratio")
-    assert eq.check(WORLD.past(), asked).who == (
-        "the selection rate of <A> is above that of B & b by at least 20% of it"
+    free = eq.check(WORLD.past(), asked)
+    assert free.who == "the ranges do not overlap: B & b, below <A>"
+    assert free.summary.startswith(
+        "UNFAIR. Some group is approved more than 10% less often than another (error probability "
     )
 
 

@@ -83,7 +83,7 @@ def test_a_finding_keeps_them_and_the_command_line_and_reports_show_them(tmp_pat
     assert replace(finding, shares={}).all_rates() == {}
     page = eq.write_report(audit, tmp_path / "report.html").read_text()
     assert "Every rate by group" in page
-    assert "These ranges and the verdict are all right together" in page
+    assert "These ranges and the verdict hold together (error probability at most 5%)" in page
     assert finding.all_rates()["accuracy"]["A"].percent in page
     report = json.loads(eq.write_report(audit, tmp_path / "report.json").read_text())
     assert (

@@ -14,6 +14,7 @@ from equipoise.free_check import (
     group_shares,
     list_assumptions,
     name_short_strata,
+    proof_from_past,
     rate_intervals,
 )
 from equipoise.question import Verdict
@@ -73,6 +74,7 @@ def make_finding(
         decided_by=separation(rates, question.comparison) if is_unfair else None,
         missing=missing,
         assumptions=(*list_assumptions(design.history, question), ASSUMES_STREAM),
+        proof=proof_from_past(design.history),
         shares=shares,
     )
 

@@ -155,8 +155,8 @@ class ExpAudit(Audit):
         self._unseen_past: PastFeatures | None = None  # past people whom the fit did not see
         if model is None and weights != "published":
             self._unseen_past = history.features
-        has_two_endings = weights != "published" or switch == "separation"
-        level = exp_level(question) if has_two_endings else question.strictest_level
+        self._has_two_endings = weights != "published" or switch == "separation"
+        level = exp_level(question) if self._has_two_endings else question.strictest_level
         self.constants = ExpConstants(question.epsilon, level, len(self.cells))
         # what the fall-back is asked: the same, at its share of the error probability
         self.fallback_question = replace(
@@ -566,9 +566,21 @@ class ExpAudit(Audit):
             finding,
             question=self.question,
             reason=reason,
+            error_level=self.error_level_of_all_endings,
             assumptions=(*finding.assumptions, self.switch_rule),
         )
         return self.with_spending(by_labels)
+
+    @property
+    def error_level_of_all_endings(self) -> float | None:
+        """The error probability of a verdict over all ways of ending; None for the question's.
+
+        Features and labels have one half of the level each. RS-Audit with its printed threshold,
+        on finite historical data, has two endings of its own, so there are three halves.
+        """
+        if not self._has_two_endings or self._fallback_name != "rs" or self.history.exact:
+            return None
+        return 3.0 * exp_level(self.question)
 
     @property
     def switch_rule(self) -> str:

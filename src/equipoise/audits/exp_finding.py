@@ -14,7 +14,7 @@ from equipoise.audits.estimated_rates import (
     finding_from_rates,
     inconclusive_finding,
 )
-from equipoise.finding import Finding
+from equipoise.finding import Finding, ProofStatus
 from equipoise.mixture.likelihood_weights import Weight
 
 if TYPE_CHECKING:
@@ -42,7 +42,10 @@ def finding_from_weights(
     return replace(
         finding,
         reason=f"{condition}{finding.reason} (weights from features, {ways})",
-        guaranteed=False,
+        proof=ProofStatus.NOT_PROVEN
+        if _has_own_thresholds(audit)
+        else ProofStatus.UNDER_ASSUMPTIONS,
+        error_level=audit.error_level_of_all_endings,
         assumptions=_list_assumptions(audit),
         warnings=() if problem is None else (problem,),
     )

@@ -38,9 +38,10 @@ from equipoise.audits.estimated_rates import (
 )
 from equipoise.audits.thresholds import choose_threshold
 from equipoise.errors import few_of, require_kind
-from equipoise.finding import Finding
+from equipoise.finding import Finding, ProofStatus
 from equipoise.free_check import check
 from equipoise.history.past import Goal, Past, require_past
+from equipoise.levels import printed_tau_level
 from equipoise.protocol import Want
 from equipoise.question import Costs, Question, Verdict, require_question_and_costs
 
@@ -195,8 +196,10 @@ class TauAudit(Audit):
         estimates = RateEstimates(self.tau / n_past, self.tau / n_online, rates, low, high)
         return replace(
             finding_from_rates(self, estimates),
-            guaranteed=self.threshold.is_proven,
-            assumptions=self._list_assumptions(),
+            proof=ProofStatus.PROVEN if self.threshold.is_proven else ProofStatus.NOT_PROVEN,
+            error_level=self.error_level_of_all_endings,
+            range_level=self.error_level_of_all_endings or printed_tau_level(self.question),
+            assumptions=(*self._list_assumptions(), *self._describe_two_endings()),
         )
 
     def tabulate(self, by_goal: Mapping[Goal, float]) -> Array:
@@ -228,31 +231,67 @@ class TauAudit(Audit):
         if free.verdict is Verdict.INCONCLUSIVE:
             missing = describe_missing_rows(self.history, self._goals, self.tau, self.within_group)
             return inconclusive_finding(self, too_short, missing, free)
-        if self.threshold.share_of_ending < 1.0:
-            one_ending = f"{too_short}, so the free check of the same past answers"
-            return replace(free, assumptions=(*free.assumptions, one_ending))
-        level = self.question.strictest_level
-        two_endings = (
-            f"{too_short}, so the free check of the same past answers, wrong with probability at "
-            f"most {level:g}; this way of ending and an audit by labels, where the past suffices, "
-            f"are together wrong with probability at most {2.0 * level:g}"
-        )
-        return replace(free, assumptions=(*free.assumptions, two_endings))
+        ending = f"{too_short}, so the free check of the same past answers"
+        return replace(free, assumptions=(*free.assumptions, ending, *self._describe_two_endings()))
 
     def _free_check_of_its_share(self) -> Finding:
-        """Return the free check with what the ending by labels leaves of the error probability."""
-        spared = 1.0 - self.threshold.share_of_ending
-        if spared == 0.0:  # the printed threshold: each ending has the whole, and says so
+        """Return the free check with what the ending by labels leaves of the error probability.
+
+        With the printed threshold each ending has the level that the proof of the other one uses,
+        the smaller of the question's two, and the finding gives the sum.
+        """
+        question = self.question
+        if self.history.exact:  # nothing is spent on historical data that are the population
             return finding_of_free_check(self)
-        stricter = replace(
-            self.question,
-            delta=spared * self.question.delta,
-            delta_wrong_fair=spared * self.question.level_wrong_fair,
-            delta_wrong_unfair=spared * self.question.level_wrong_unfair,
-        )
-        free = check(self.history, stricter)
+        if self.threshold.is_printed:
+            level = printed_tau_level(question)
+            of_its_share = replace(
+                question, delta=level, delta_wrong_fair=None, delta_wrong_unfair=None
+            )
+        else:
+            spared = 1.0 - self.threshold.share_of_ending
+            of_its_share = replace(
+                question,
+                delta=spared * question.delta,
+                delta_wrong_fair=spared * question.level_wrong_fair,
+                delta_wrong_unfair=spared * question.level_wrong_unfair,
+            )
+        free = check(self.history, of_its_share)
         values = {field.name: getattr(free, field.name) for field in fields(Finding)}
-        return replace(Finding(**values), question=self.question)
+        values |= {"question": question, "error_level": self.error_level_of_all_endings}
+        if self.threshold.is_printed:
+            level_of_both = self.error_level_of_all_endings
+            # A threshold of one's own proves nothing, so only this ending has a level.
+            values["error_level"] = level_of_both if self.threshold.is_proven else level
+            values["range_level"] = values["error_level"]
+        return Finding(**values)
+
+    @property
+    def error_level_of_all_endings(self) -> float | None:
+        """The error probability of a verdict over both ways of ending; None for the question's.
+
+        With the printed threshold an audit on finite historical data ends by labels or by the free
+        check, each at its own level. With ``tau="exact"`` the two share the question's.
+        """
+        if not self.threshold.is_printed or self.history.exact or not self._outcomes:
+            return None
+        return 2.0 * printed_tau_level(self.question)
+
+    def _describe_two_endings(self) -> tuple[str, ...]:
+        """Say, for the printed threshold, what both ways of ending come to; empty for others."""
+        if not self.threshold.is_printed or self.history.exact:
+            return ()
+        level = printed_tau_level(self.question)
+        if not self.threshold.is_proven:
+            return (
+                f"a verdict of the free check is wrong with probability at most {level:g}; a "
+                f"verdict by labels has no proven error probability at tau = {self.tau:,}",
+            )
+        return (
+            "the audit ends by labels, or by the free check if the past data are too short: each "
+            f"ending is wrong with probability at most {level:g}, both together with probability "
+            f"at most {2.0 * level:g}",
+        )
 
     def _list_assumptions(self) -> tuple[str, ...]:
         seed = "" if self.history.seed is None else f", with seed {self.history.seed}"

@@ -36,6 +36,8 @@ class Threshold(ABC):
         How many people with an outcome are waited for.
     is_proven
         Whether the verdict keeps the question's error probability for every population.
+    is_printed
+        Whether it is the paper's threshold or a number of the user's own, with the paper's proof.
     uses_known_shares
         Whether shares of the past are used as known, without reading people until the tau-th.
     share_of_ending
@@ -45,6 +47,7 @@ class Threshold(ABC):
 
     tau: int
     is_proven: bool
+    is_printed: bool
     uses_known_shares: bool = False
     share_of_ending: float = 1.0
 
@@ -90,6 +93,8 @@ def choose_threshold(
 class PaperThreshold(Threshold):
     """The printed threshold, or a whole number of the user's own."""
 
+    is_printed = True
+
     def __init__(self, question: Question, groups: int, tau: int, paper: int) -> None:
         self.tau = tau
         self.is_proven = tau >= paper
@@ -118,6 +123,7 @@ class ExactThreshold(Threshold):
     """The smallest tau whose verdict is proven, at the levels of :mod:`equipoise.levels`."""
 
     is_proven = True
+    is_printed = False
 
     def __init__(
         self,

@@ -12,9 +12,10 @@ from equipoise.cli import options as shared
 from equipoise.cli import past_options as reading
 from equipoise.cli.console import Output, Part, Table, failure_after, show
 from equipoise.cli.option_values import parse_verdicts
+from equipoise.display import format_level
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.messages.shell import describe
-from equipoise.question import Verdict
+from equipoise.question import Question, Verdict
 
 if TYPE_CHECKING:
     from equipoise.free_check import Check
@@ -200,7 +201,7 @@ def _show_several(history: History, findings: Sequence[Check]) -> list[Part]:
             {
                 "question": finding.question.metric.replace("_", " "),
                 "verdict": answer.verdict,
-                "gap": f"{answer.gap.lower:.3f} to {answer.gap.upper:.3f}",
+                "gap": f"{answer.gap.hundredths}%",
                 "who": _name_different_groups(answer),
             }
         )
@@ -210,9 +211,18 @@ def _show_several(history: History, findings: Sequence[Check]) -> list[Part]:
         Table(rows),
         f"gap: the largest {question.gap_scale.noun} between groups{question.comparison.words}. "
         f"FAIR if it is at most {question.gamma:g}, UNFAIR if it is above "
-        f"{question.threshold:.10g}; each answer is wrong with probability <= {question.delta:g}. "
+        f"{question.threshold:.10g}; {_describe_levels(question)}. "
         "who: the groups that the free ranges separate in one rate, the higher one first.",
     ]
+
+
+def _describe_levels(question: Question) -> str:
+    """Return the error probability of each answer; one number if both have the same."""
+    wrong_fair = format_level(question.level_wrong_fair)
+    wrong_unfair = format_level(question.level_wrong_unfair)
+    if wrong_fair == wrong_unfair:
+        return f"error probability of each answer at most {wrong_fair}"
+    return f"error probability of FAIR at most {wrong_fair}, of UNFAIR at most {wrong_unfair}"
 
 
 def _name_different_groups(answer: Answer) -> str:
@@ -228,21 +238,15 @@ def _show_one(history: History, finding: Check) -> list[Part]:
     from equipoise.messages.answer import build_answer
 
     answer = build_answer(finding)
-    parts: list[Part] = []
+    parts: list[Part] = [answer.summary, f"  because: {answer.reason}", "  cost: 0"]
+    parts += [f"  assumes: {sentence}" for sentence in answer.assumptions]
+    parts += [f"  warning: {sentence}" for sentence in answer.warnings]
+    parts += [f"  missing: {sentence}" for sentence in answer.missing]
+    parts += [f"\n{finding.question}", Table(finding.answer_rows()), Table(finding.rate_rows())]
+    for group, base_rate in finding.base_rates.items():
+        parts.append(f"  would do well: {base_rate.percent} of {group}")
     if history.summary is not None:
         parts.append(f"{history.summary}\n")
     parts.append(Table(past_rows(history.cells)))
     parts += [f"  note: {describe(note)}" for note in history.notes]
-    parts += [
-        f"\n{finding.question}",
-        Table(finding.rate_rows()),
-        Table(finding.answer_rows()),
-        f"{answer.summary}; cost 0",
-    ]
-    if answer.who:
-        parts.append(f"  who: {answer.who}")
-    for group, base_rate in finding.base_rates.items():
-        parts.append(f"  would do well: {base_rate.percent} of {group}")
-    parts += [f"  missing: {sentence}" for sentence in answer.missing]
-    parts += [f"  assumes: {sentence}" for sentence in answer.assumptions]
     return parts

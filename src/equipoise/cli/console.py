@@ -6,6 +6,7 @@ Progress goes to standard error if that is a terminal.
 from __future__ import annotations
 
 import json as json_module
+import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 # How the beginning of a line looks, up to its colon.
 STYLES = {"FAIR": "bold green", "UNFAIR": "bold red", "INCONCLUSIVE": "bold yellow",
           "recommended": "bold", "note": "yellow", "missing": "yellow"}  # fmt: skip
+_BEGINNING = re.compile(r"[^:.]*")  # of a line, up to a colon or a full stop
 FIRST_OF_NUMBERS = "0123456789-+[–"  # a cell that begins with one of these is aligned to the right
 
 
@@ -104,7 +106,7 @@ def print_parts(console: Console, parts: Sequence[Part]) -> None:
             console.rule(Text(part.text, style="bold"), align="left")
         else:
             line = Text(part)
-            beginning = part.partition(":")[0]
+            beginning = _BEGINNING.match(part).group()  # type: ignore[union-attr]  # may be empty
             line.stylize(STYLES.get(beginning.strip(), ""), 0, len(beginning))
             console.print(line)
 

@@ -7,6 +7,7 @@ from equipoise.free_check.answer import (
     free_verdict,
     list_assumptions,
     name_short_strata,
+    proof_from_past,
 )
 from equipoise.free_check.assumptions import Assume
 from equipoise.free_check.bounds import (
@@ -29,5 +30,6 @@ __all__ = [
     "group_shares",
     "list_assumptions",
     "name_short_strata",
+    "proof_from_past",
     "rate_intervals",
 ]

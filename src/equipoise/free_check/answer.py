@@ -14,9 +14,9 @@ import numpy as np
 
 from equipoise._arrays import Array
 from equipoise.cells import Cells, GroupCells
-from equipoise.display import Row
+from equipoise.display import Row, format_level, round_down, round_up
 from equipoise.errors import InvalidInput, UnknownName, few_of, require_kind
-from equipoise.finding import Finding, GroupShares, Interval, gap_interval, separation
+from equipoise.finding import Finding, GroupShares, Interval, ProofStatus, gap_interval, separation
 from equipoise.free_check.assumptions import Assume
 from equipoise.free_check.bounds import (
     CheckInputs,
@@ -31,7 +31,7 @@ from equipoise.free_check.bounds import (
 from equipoise.free_check.deciders import ASSUMES_DECIDERS
 from equipoise.history.history import as_past
 from equipoise.history.past import Past
-from equipoise.levels import ErrorBudget
+from equipoise.levels import ErrorBudget, check_range_level
 from equipoise.metrics import METRICS, gap_given_r
 from equipoise.question import Question, Verdict, as_question
 from equipoise.rates import Bands
@@ -72,7 +72,7 @@ class Check(Finding):
     def __str__(self) -> str:
         lines = [super().__str__()]
         for group, base_rate in self.base_rates.items():
-            lines.append(f"  would do well  {group}: {base_rate}")
+            lines.append(f"  would do well  {group}: {base_rate.percent}")
         answers = [f"{method}: {_format_gap(gap)}" for method, gap in self._naive_gaps.items()]
         lines.append(f"  naive       {'; '.join(answers)}")
         return "\n".join(lines)
@@ -85,7 +85,7 @@ class Check(Finding):
             return "wrong: the data rule it out"
         if self.lower == self.upper:
             return "right"
-        return "a guess: the data allow others"
+        return "not supported: other values fit the data equally well"
 
     @property
     def _naive_gaps(self) -> dict[str, float | None]:
@@ -100,11 +100,12 @@ class Check(Finding):
         rows: list[Row] = []
         for method, gap in self._naive_gaps.items():
             rows.append(_answer_row(method, _format_gap(gap), self.opinion(gap)))
+        level = format_level(check_range_level(self.question))
         rows.append(
             _answer_row(
                 "all that the data allow",
-                f"{self.lower:.3f} to {self.upper:.3f}",
-                f"holds with probability {1 - self.question.delta:g}",
+                f"{Interval(self.lower, self.upper).hundredths}%",
+                f"supported (error probability at most {level})",
             )
         )
         return rows
@@ -202,6 +203,8 @@ def check(
         approved_only=_gap_of_approved(past.cells, question),
         denied_as_failures=_gap_with_denied_as_failures(past.cells, question),
         base_rates=bounds.base_rates,
+        proof=_proof_of_check(inputs),
+        range_level=check_range_level(question),
         shares=_established_shares(inputs, question, budget),
     )
 
@@ -258,6 +261,13 @@ def _divide_error_level(inputs: CheckInputs, question: Question) -> ErrorBudget:
         uses_precisions=inputs.assume.denied_no_better,
         n_deciders=n_deciders,
     )
+
+
+def _proof_of_check(inputs: CheckInputs) -> ProofStatus:
+    """Return whether the answer takes more than every answer: limits of r, or deciders."""
+    if inputs.assume or inputs.uses_deciders:
+        return ProofStatus.UNDER_ASSUMPTIONS
+    return proof_from_past(inputs.past)
 
 
 def _established_shares(
@@ -348,12 +358,25 @@ def list_assumptions(past: Past, question: Question) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def proof_from_past(past: Past) -> ProofStatus:
+    """Return whether past data are used under an assumption of the user.
+
+    That is so where unknown outcomes count like the known ones, and where a test programme is taken
+    to have drawn at random. A test of other columns may contradict that and cannot confirm it.
+    """
+    for counts in past.cells.values():
+        if counts.random_accepts or (counts.cohorts and counts.approved_unknown):
+            return ProofStatus.UNDER_ASSUMPTIONS
+    return ProofStatus.PROVEN
+
+
 def explain_verdict(
     verdict: Verdict, lower: float, upper: float, question: Question, inputs: CheckInputs
 ) -> str:
     """Return the reason of a verdict, in a sentence."""
     if verdict is Verdict.INCONCLUSIVE:
-        return f"the past data leave the gap anywhere between {lower:.3f} and {upper:.3f}"
+        range_text = f"{round_down(lower, 3)} and {round_up(upper, 3)}"
+        return f"the past data leave the gap anywhere between {range_text}"
     condition = "whatever the denied would have done"
     if inputs.uses_random_accepts:
         condition = "with what the test programme says of the denied"
@@ -458,4 +481,4 @@ def _answer_row(method: str, gap: str, opinion: str) -> Row:
 
 
 def _format_gap(gap: float | None) -> str:
-    return "undefined" if gap is None else f"{gap:.3f}"
+    return "undefined" if gap is None else f"{100 * gap:.1f}%"

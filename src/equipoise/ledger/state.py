@@ -33,10 +33,13 @@ from equipoise.messages.refusals import Refusal, SuggestedCommand, to_python
 from equipoise.protocol import ScoreRecord, Ticket, Want
 
 COMPARED_FINDING_FIELDS = (
-    *("verdict", "question", "lower", "upper", "estimate", "rates", "decided_by", "guaranteed"),
+    *("verdict", "question", "lower", "upper", "estimate", "rates", "decided_by"),
     *("labels", "features", "score_only", "cost", "p_hat", "q_hat"),
 )
 """What of a recorded finding must be computed again; its sentences may be worded otherwise."""
+
+COMPARED_PROOF_FIELDS = ("guaranteed", "proof", "error_level", "range_level")
+"""The same, of findings that record a proof. Older ones used "guaranteed" in a wider sense."""
 
 
 @dataclass(frozen=True)
@@ -294,7 +297,10 @@ class AuditState:
                     f"{_verdict_of(recomputed)}"
                 )
             return
-        for name in COMPARED_FINDING_FIELDS:
+        compared_fields: tuple[str, ...] = COMPARED_FINDING_FIELDS
+        if "proof" in recorded:
+            compared_fields += COMPARED_PROOF_FIELDS
+        for name in compared_fields:
             stored = recorded.get(name)
             expected = recomputed.get(name)
             if not _same_numbers(stored, expected):

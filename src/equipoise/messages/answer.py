@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from equipoise.comparison import GapScale
-from equipoise.finding import Finding, Interval, Separation, compared_pairs
+from equipoise.comparison import WITHIN, GapScale
+from equipoise.display import format_level
+from equipoise.finding import Finding, Interval, ProofStatus, Separation, compared_pairs
+from equipoise.metrics import METRICS
 from equipoise.question import Question, Verdict
+from equipoise.rates import CONFUSION_CELLS, RATES, Rate
 
 
 @dataclass(frozen=True)
@@ -25,15 +28,12 @@ class GroupDifference:
         The rate, the higher group and the lower one.
     is_established
         Whether the ranges of the two groups do not meet.
-    least
-        The gap between them that is established, if one is, in the question's scale.
     estimate
         The best guess at their gap, None if one of their rates has none.
     """
 
     pair: Separation
     is_established: bool
-    least: float
     estimate: float | None
 
 
@@ -50,8 +50,12 @@ class Answer:
     error_level
         The probability, at most, with which this verdict is wrong. None if there is no verdict, or
         if no error probability is proven for it.
+    range_level
+        The probability, at most, with which the range of the gap misses it.
+    proof
+        Whether the two levels are proven, and under which kind of assumptions.
     gap
-        The range that is established for the gap, with the best guess: the one range of the answer.
+        The range that is established for the gap, with the estimate: the one range of the answer.
     reason
         Why this verdict, as a clause.
     differences
@@ -67,6 +71,8 @@ class Answer:
     question: Question
     verdict: Verdict | None
     error_level: float | None
+    range_level: float
+    proof: ProofStatus
     gap: Interval
     reason: str
     differences: tuple[GroupDifference, ...]
@@ -77,85 +83,92 @@ class Answer:
     warnings: tuple[str, ...]
 
     @property
+    def title(self) -> str:
+        """The verdict as a heading."""
+        return "NO VERDICT YET" if self.verdict is None else str(self.verdict)
+
+    @property
     def summary(self) -> str:
-        """The verdict and its reason in a line."""
-        verdict = "no verdict yet" if self.verdict is None else str(self.verdict)
-        return f"{verdict}: {self.reason}"
+        """The whole answer in a line: the verdict, what it says, and who differs most."""
+        parts = [f"{self.title}.", self.sentence]
+        if self.who:
+            parts.append(f"{self.who[0].upper()}{self.who[1:]}.")
+        return " ".join(parts)
 
     @property
     def sentence(self) -> str:
-        """The verdict of an audit in one or two sentences, with its error probability."""
-        lower = format_gap(self.question, self.gap.lower)
-        upper = format_gap(self.question, self.gap.upper)
-        range_text = f"between {lower} and {upper}"
-        if self.verdict is None:
-            return f"The audit is in progress. The gap between groups is {range_text} so far."
-        if self.verdict is Verdict.INCONCLUSIVE:
-            return f"The audit ended without an answer: the gap between groups is {range_text}."
-        # A verdict that rests on a model (Exp-Audit) or on a threshold that is too low for the
-        # paper's proof.
-        if self.error_level is None:
-            estimate = format_gap(self.question, self.gap.estimate or 0.0)
-            return (
-                f"The gap between groups is estimated to be {estimate}; no error probability is "
-                "proven for it."
-            )
-        if self.verdict is Verdict.FAIR:
-            statement = f"at most {format_gap(self.question, self.question.threshold)}"
-        else:
-            statement = f"more than {format_gap(self.question, self.question.gamma)}"
+        """What the verdict says, in words, with its error probability."""
+        if self.verdict is Verdict.FAIR or self.verdict is Verdict.UNFAIR:
+            return f"{state_verdict(self.question, self.verdict)} ({self.error_clause})."
+        beginning = "So far the gap is" if self.verdict is None else "The gap is"
         return (
-            f"The gap between groups is {statement}. Audits like this one answer wrongly with "
-            f"probability at most {format_level(self.error_level)}."
+            f"{beginning} between {self.gap_range.replace(' to ', ' and ')} ({self.error_clause}), "
+            "so both answers are possible."
         )
 
     @property
-    def who(self) -> str:
-        """Who differs in which rate, which way and by how much; empty where no groups stand out.
+    def error_clause(self) -> str:
+        """The error probability of the verdict, or of the range where there is no verdict."""
+        if self.proof is ProofStatus.NOT_PROVEN:
+            return "no error probability is proven"
+        level = self.range_level if self.error_level is None else self.error_level
+        clause = f"error probability at most {format_level(level)}"
+        if self.proof is ProofStatus.UNDER_ASSUMPTIONS:
+            clause += " if the stated assumptions hold"
+        return clause
 
-        After UNFAIR the groups that the ranges separate, else those of the largest guessed gap.
+    @property
+    def gap_range(self) -> str:
+        """The range of the gap with its unit, rounded outwards."""
+        is_ratio = self.question.gap_scale is GapScale.RATIO
+        return f"{self.gap.hundredths}{'% of the highest rate' if is_ratio else ' points'}"
+
+    @property
+    def who(self) -> str:
+        """The two groups that differ most, as a clause without a full stop; or nothing.
+
+        Where there are estimates it gives the largest estimated difference. The verdict does not
+        prove which groups differ, so no bound is given for a pair.
         """
-        if self.decided_by is not None:
-            return self._describe_decided(self.decided_by)
         largest = self.largest_estimated
         if largest is not None and largest.estimate is not None:
-            size = _format_gap_size(self.question.gap_scale, largest.estimate)
-            return f"by the best guess {largest.pair} by {size}, the largest gap"
+            estimate = largest.estimate if self.gap.estimate is None else self.gap.estimate
+            if estimate <= 0.0:
+                return ""
+            return f"largest estimated difference: {self._describe_pair(largest.pair, estimate)}"
+        if self.decided_by is not None:
+            return f"the ranges do not overlap: {self._describe_pair(self.decided_by.pair)}"
         if self.verdict is Verdict.UNFAIR:
-            return "no rate by itself tells two groups apart; all of them together do"
+            return "no rate by itself tells two groups apart, all of them together do"
         return ""
 
-    def _describe_decided(self, difference: GroupDifference) -> str:
-        """Return who differs by how much at least, after a verdict that intervals decided."""
-        scale = self.question.gap_scale
-        guess = ""
-        if difference.estimate is not None:
-            # The estimate is a plug-in value and may lie below what is established.
-            likely = max(difference.estimate, difference.least)
-            guess = f", {_format_gap_size(scale, likely)} by the best guess"
-        least = _format_gap_size(scale, difference.least)
-        return f"{difference.pair} by at least {least}{guess}"
+    def _describe_pair(self, pair: Separation, gap: float | None = None) -> str:
+        """Return who is below or above whom, and by how much if it is known."""
+        question = self.question
+        reference = question.comparison.against
+        # The group that the reader asks about comes first: not the reference, or the worse one.
+        begins_with_lower = not RATES[pair.rate].is_worse_if_higher
+        if reference is not None:
+            begins_with_lower = _is_reference(pair.higher, reference)
+        first, side, second = pair.higher, "above", pair.lower
+        if begins_with_lower:
+            first, side, second = pair.lower, "below", pair.higher
+        size = "" if gap is None else f"{_format_gap_size(question.gap_scale, gap)} "
+        several = len(METRICS[question.metric].rates) > 1
+        rate = f" in the {RATES[pair.rate].words}" if several else ""
+        return f"{first}, {size}{side} {second}{rate}"
 
     @property
     def meaning(self) -> str:
         """What the verdict says and what it does not, in a sentence."""
-        if self.verdict is None or self.verdict is Verdict.INCONCLUSIVE:
-            return (
-                "INCONCLUSIVE says that neither is established; the range for the gap is, all the "
-                "same"
-            )
-        gamma = f"{self.question.gamma:g}"
-        threshold = f"{self.question.threshold:.10g}"
+        gamma = format_gap(self.question, self.question.gamma)
+        threshold = format_gap(self.question, self.question.threshold)
+        zone = f"between {gamma} and {threshold} either answer is right"
         if self.verdict is Verdict.FAIR:
-            established = f"at most {threshold}"
-            not_established = f"at most {gamma}"
-        else:
-            established = f"more than {gamma}"
-            not_established = f"more than {threshold}"
-        return (
-            f"{self.verdict} says that the gap is {established}, not that it is {not_established}: "
-            "between the two both answers are right, and the range may reach there"
-        )
+            return f"FAIR establishes a gap of at most {threshold}; {zone}"
+        if self.verdict is Verdict.UNFAIR:
+            return f"UNFAIR establishes a gap of more than {gamma}; {zone}"
+        return "INCONCLUSIVE establishes the range of the gap only"
 
     @property
     def gap_unit(self) -> str:
@@ -179,22 +192,24 @@ def build_answer(finding: Finding, *, is_final: bool = True) -> Answer:
     >>> question = Question("demographic_parity", gamma=0.1, epsilon=0.1)
     >>> answer = build_answer(Finding(question, Verdict.UNFAIR, 0.2, 0.4, "x", rates=rates))
     >>> print(answer.sentence)
-    The gap between groups is more than 10 percentage points. Audits like this one answer wrongly
-    with probability at most 5.0%.
+    Some group is approved more than 10 points less often than another (error probability at most
+    5%).
     >>> [str(difference.pair) for difference in answer.differences]
     ['the selection rate of A is above that of B']
     """
-    question = finding.question
     compared = _compare_groups(finding)
     verdict = finding.verdict if is_final else None
     decided_by = None
     for difference in compared:
         if difference.pair == finding.decided_by:
             decided_by = difference
+    assert finding.range_level is not None  # a finding fills it in
     return Answer(
-        question=question,
+        question=finding.question,
         verdict=verdict,
-        error_level=error_level(question, verdict) if finding.guaranteed else None,
+        error_level=finding.error_level if is_final else None,
+        range_level=finding.range_level,
+        proof=finding.proof,
         gap=Interval(finding.lower, finding.upper, finding.estimate),
         reason=finding.reason,
         differences=tuple(difference for difference in compared if difference.is_established),
@@ -206,42 +221,18 @@ def build_answer(finding: Finding, *, is_final: bool = True) -> Answer:
     )
 
 
-def error_level(question: Question, verdict: Verdict | None) -> float | None:
-    """Return the probability, at most, with which a verdict is wrong; None without a verdict.
-
-    The question may allow another probability for a wrong FAIR than for a wrong UNFAIR.
-    """
-    if verdict is Verdict.FAIR:
-        return question.level_wrong_fair
-    if verdict is Verdict.UNFAIR:
-        return question.level_wrong_unfair
-    return None
-
-
 def _compare_groups(finding: Finding) -> list[GroupDifference]:
     """Return every pair of groups that the question compares, in each rate and direction."""
     scale = finding.question.gap_scale
-    pairs = compared_pairs(finding.rates, finding.question.comparison)  # pair, higher, lower
-    has_one_pair = _is_one_pair([pair for pair, _, _ in pairs])
+    pairs = compared_pairs(finding.rates, finding.question.comparison)
     differences = []
     for pair, higher, lower in pairs:
-        least = float(scale.gap(lower.upper, higher.lower))
-        # With one pair the gap of the finding is the gap of these groups, and its bound may be
-        # better: it follows from both groups together.
-        if has_one_pair:
-            least = max(least, finding.lower)
         estimate = None
         if lower.estimate is not None and higher.estimate is not None:
             estimate = float(scale.gap(lower.estimate, higher.estimate))
         is_established = higher.lower > lower.upper
-        differences.append(GroupDifference(pair, is_established, least, estimate))
+        differences.append(GroupDifference(pair, is_established, estimate))
     return differences
-
-
-def _is_one_pair(pairs: Sequence[Separation]) -> bool:
-    """Return whether one rate of two groups is all that is compared, in whatever order."""
-    compared = {(pair.rate, frozenset({pair.higher, pair.lower})) for pair in pairs}
-    return len(compared) == 1
 
 
 def _largest_estimated(compared: Sequence[GroupDifference]) -> GroupDifference | None:
@@ -249,13 +240,112 @@ def _largest_estimated(compared: Sequence[GroupDifference]) -> GroupDifference |
     largest = None
     largest_estimate = float("-inf")
     for difference in compared:
-        # The largest of the others need not be the largest of all.
         if difference.estimate is None:
             return None
         if difference.estimate > largest_estimate:
             largest = difference
             largest_estimate = difference.estimate
     return largest
+
+
+# -- a verdict in words ---------------------------------------------------------------------------
+
+_PEOPLE = {
+    frozenset({"tp", "fn"}): "people who would turn out well",
+    frozenset({"fp", "tn"}): "people who would turn out badly",
+    frozenset({"tp", "fp"}): "approved people",
+    frozenset({"fn", "tn"}): "denied people",
+}
+"""The cells of a rate's denominator -> who they are. All four cells are everybody."""
+
+_EVENTS = {
+    frozenset({"tp", "fp"}): "is approved",
+    frozenset({"fn", "tn"}): "is denied",
+    frozenset({"tp", "fn"}): "turns out well",
+    frozenset({"fp", "tn"}): "turns out badly",
+    frozenset({"tp", "tn"}): "is decided correctly",
+    frozenset({"fp", "fn"}): "is decided wrongly",
+}
+"""The cells of which a rate's numerator is the part inside its denominator -> what happens."""
+
+
+def state_verdict(question: Question, verdict: Verdict) -> str:
+    """Return what FAIR or UNFAIR says about the groups, without a full stop.
+
+    Examples
+    --------
+    >>> print(state_verdict(Question("equal_opportunity"), Verdict.UNFAIR))
+    Among people who would turn out well, some group is approved more than 5 points less often than
+    another
+    """
+    people_by_event: dict[tuple[str, str], list[str]] = {}
+    for rate in METRICS[question.metric].rates:
+        event = _event_of(rate)
+        if event is None:
+            return _state_by_names(question, verdict)
+        kind = _PEOPLE.get(frozenset(rate.whole), "")
+        people_by_event.setdefault((event, _frequency_word(question, rate)), []).append(kind)
+    is_fair = verdict is Verdict.FAIR
+    conjunction = "and" if is_fair else "or"
+    statements = []
+    for (event, frequency), people in people_by_event.items():
+        among = f" {conjunction} ".join(f"among {kind}" for kind in people if kind)
+        statement = (
+            f"{'no' if is_fair else 'some'} group {event} more than "
+            f"{_verdict_bound(question, verdict)} {frequency} often than {_other_group(question)}"
+        )
+        statements.append(f"{among}, {statement}" if among else statement)
+    text = f", {conjunction} ".join(statements)
+    return f"{text[0].upper()}{text[1:]}"
+
+
+def _event_of(rate: Rate) -> str | None:
+    """Return what a rate counts, such as "is approved"; None for a rate that a user registered."""
+    if frozenset(rate.whole) not in _PEOPLE and rate.whole != CONFUSION_CELLS:
+        return None
+    for cells, event in _EVENTS.items():
+        if rate.part == cells & rate.whole:
+            is_denied = rate.whole == {"fn", "tn"}
+            return event.replace("turns", "would turn") if is_denied else event
+    return None
+
+
+def _frequency_word(question: Question, rate: Rate) -> str:
+    """Return which side of the other group the question asks about."""
+    comparison = question.comparison
+    if comparison.against is None:
+        return "more" if rate.is_worse_if_higher else "less"
+    return {"below": "less", "above": "more", "both": "less or more"}[comparison.direction]
+
+
+def _verdict_bound(question: Question, verdict: Verdict) -> str:
+    """Return the gap that FAIR excludes or that UNFAIR exceeds: "5 points", or "20%" for ratios."""
+    gap = question.threshold if verdict is Verdict.FAIR else question.gamma
+    return _format_gap_size(question.gap_scale, gap)
+
+
+def _other_group(question: Question) -> str:
+    comparison = question.comparison
+    name = "another" if comparison.against is None else comparison.against
+    return f"{name} of the same stratum" if comparison.within else name
+
+
+def _state_by_names(question: Question, verdict: Verdict) -> str:
+    """Return a verdict on rates that have no words for people and events, by their names."""
+    rates = " or ".join(rate.words for rate in METRICS[question.metric].rates)
+    amount = "no" if verdict is Verdict.FAIR else "some"
+    side = {"below": "below", "above": "above", "both": "from"}[question.comparison.direction]
+    apart = "" if side != "from" else " away"
+    bound = _verdict_bound(question, verdict)
+    return (
+        f"In the {rates}, {amount} group is more than {bound}{apart} {side} "
+        f"{_other_group(question)}"
+    )
+
+
+def _is_reference(group: str, reference: str) -> bool:
+    """Return whether a group is the one that others are compared with, in whatever stratum."""
+    return group == reference or group.endswith(f"{WITHIN}{reference}")
 
 
 # -- numbers in words -----------------------------------------------------------------------------
@@ -269,20 +359,15 @@ def name_gap_unit(question: Question) -> str:
 
 def format_gap(question: Question, share: float) -> str:
     """Return a gap in the unit of the question, with three significant figures."""
-    points = share * 100.0
+    points = f"{share * 100.0:.3g}"
     if question.gap_scale is GapScale.RATIO:
-        return f"{points:.3g}% of the highest rate"
-    return f"{points:.3g} percentage point{'' if points == 1 else 's'}"
-
-
-def format_level(level: float) -> str:
-    """Return an error probability in percent."""
-    return f"{level:.1%}"
+        return f"{points}% of the highest rate"
+    return f"{points} point{'' if points == '1' else 's'}"
 
 
 def _format_gap_size(scale: GapScale, gap: float) -> str:
-    """Return how far a lower rate is from a higher one."""
+    """Return how far a rate is from another one: "5 points", or "20%" of the higher one."""
     points = f"{gap * 100.0:.3g}"
     if scale is GapScale.RATIO:
-        return f"{points}% of it"
-    return f"{points} percentage point{'' if points == '1' else 's'}"
+        return f"{points}%"
+    return f"{points} point{'' if points == '1' else 's'}"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from equipoise.comparison import GapScale
+from equipoise.display import format_level, round_down, round_up
 from equipoise.errors import few_of
-from equipoise.finding import Finding, Interval
+from equipoise.finding import Finding, Interval, ProofStatus
 from equipoise.free_check import Check
 from equipoise.ledger import Status
-from equipoise.messages.answer import format_gap, format_level
+from equipoise.messages.answer import format_gap
 from equipoise.metrics import METRICS
 from equipoise.planning import Forecast
 from equipoise.planning.scenarios import USUAL_RATIO
@@ -32,19 +33,26 @@ def describe_guarantee(report: Report) -> str:
     """Return what the verdict promises."""
     finding = report.finding
     question = finding.question
-    if not finding.guaranteed and finding.verdict is not Verdict.INCONCLUSIVE:
+    if finding.proof is ProofStatus.NOT_PROVEN:
         return (
-            "This audit was run with a smaller threshold than its theorem asks for. Its answer "
-            "is the published algorithm's, but no error probability is proven for it."
+            "This audit was run with a smaller threshold than its theorem needs. Its answer is the "
+            "published algorithm's, but no error probability is proven for it."
         )
+    wrong_unfair = question.level_wrong_unfair
+    wrong_fair = question.level_wrong_fair
+    if finding.verdict is Verdict.UNFAIR:
+        wrong_unfair = finding.error_level or wrong_unfair
+    elif finding.verdict is Verdict.FAIR:
+        wrong_fair = finding.error_level or wrong_fair
+    condition = "the assumptions of every audit, listed under Assumptions, hold"
+    if finding.proof is ProofStatus.UNDER_ASSUMPTIONS:
+        condition = "all listed assumptions hold, including those that the user of this audit made"
     return (
-        f"If the gap is truly at most {format_gap(question, question.gamma)}, this audit "
-        f"says UNFAIR with probability at most {format_level(question.level_wrong_unfair)}. If it "
-        f"is truly more than {format_gap(question, question.threshold)}, it says FAIR with "
-        f"probability at most {format_level(question.level_wrong_fair)}. In between both answers "
-        "are right. This holds whatever the outcomes of the people who were turned down, as long "
-        "as the assumptions below hold, and however often somebody looked at the evidence on the "
-        "way."
+        f"If the gap is truly at most {format_gap(question, question.gamma)}, this audit answers "
+        f"UNFAIR with probability at most {format_level(wrong_unfair)}. If it is truly more than "
+        f"{format_gap(question, question.threshold)}, it answers FAIR with probability at most "
+        f"{format_level(wrong_fair)}. In between both answers are right. This is proven if "
+        f"{condition}, however often the auditor looked at the evidence."
     )
 
 
@@ -98,23 +106,21 @@ def make_sentence(text: str) -> str:
 
 def describe_all_rates(finding: Finding) -> str:
     """Return what holds of the table of every rate and metric, and how surely."""
-    question = finding.question
-    level = question.delta
-    subject = "These ranges"
-    if not isinstance(finding, Check):
-        level = max(level, question.level_wrong_fair, question.level_wrong_unfair)
-        subject += " and the verdict"
+    assert finding.range_level is not None  # a finding fills it in
+    subject = "These ranges" if isinstance(finding, Check) else "These ranges and the verdict"
     return (
-        f"The same data bound every other rate. {subject} are all right together with probability "
-        f"at least {1 - level:.1%}. They are wider than those above, which are made for "
-        "the question, so that even the range of its own metric may reach beyond the verdict "
-        "here. In brackets the best guess, where there is one."
+        f"The same data bound every other rate and metric. {subject} hold together (error "
+        f"probability at most {format_level(finding.range_level)}), so they are wider than ranges "
+        "made for one question. For the question of this audit use the range of the verdict. The "
+        "estimate is in brackets, where there is one."
     )
 
 
 def describe_four_fifths(ratio: Interval, level: float) -> str:
     """Return what past data say about the four-fifths rule, in one sentence."""
-    range_text = f"between {ratio.lower:.1%} and {ratio.upper:.1%}"
+    low = round_down(100 * ratio.lower, 1)
+    high = round_up(100 * ratio.upper, 1)
+    range_text = f"between {low}% and {high}%"
     if ratio.upper - ratio.lower < 1e-9:
         range_text = f"{ratio.lower:.1%}"
     state_text = {"met": "is met", "below": "is broken", "undecided": "is undecided"}

@@ -19,7 +19,7 @@ from equipoise._output_files import replace_file
 from equipoise._version import __version__
 from equipoise.audits.base import Audit
 from equipoise.comparison import Comparison
-from equipoise.display import html_table
+from equipoise.display import format_level, html_table, round_down, round_up
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.finding import Finding, Interval
 from equipoise.free_check import Check
@@ -238,6 +238,9 @@ def template_environment(package: str) -> Environment:
     templates.filters.update(
         percent=lambda share: f"{share * 100:.1f}%",
         points=lambda share: f"{share * 100:.1f}",
+        level=format_level,
+        round_down=round_down,
+        round_up=round_up,
         count=lambda amount: f"{amount:,.0f}",
         part=lambda name: quote(name, safe=""),
         moment=lambda time: f"{time[:10]} {time[11:16]}" if time else "never",

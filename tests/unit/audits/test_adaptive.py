@@ -509,7 +509,7 @@ def test_after_unfair_the_separated_groups_are_named() -> None:
     assert finding.decided_by is not None
     assert (finding.decided_by.rate, finding.decided_by.higher) == ("true_positive_rate", "A")
     assert Finding.from_json(finding.to_json()) == finding
-    assert "true positive rate of A is above that of B" in str(finding)
+    assert "Largest estimated difference: B, " in str(finding)
 
 
 def test_after_any_other_verdict_nobody_is_named() -> None:

@@ -210,9 +210,9 @@ def test_where_the_past_runs_dry_the_free_check_answers_at_its_own_level(
     assert finding is not None
     assert finding.verdict is check(past, Question(delta=0.02)).verdict is Verdict.UNFAIR
     assert (finding.guaranteed, finding.cost) == (True, 0.0)
-    (said,) = (line for line in finding.assumptions if "run dry" in line)
-    assert "at most 0.02;" in said
-    assert said.endswith("together wrong with probability at most 0.04")
+    assert finding.error_level == 0.02  # of this ending: tau is not the paper's
+    assert "run dry" in finding.assumptions[-2]
+    assert "no proven error probability at tau = 500" in finding.assumptions[-1]
     assert Finding.from_json(finding.to_json()) == finding
 
 

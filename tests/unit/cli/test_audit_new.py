@@ -55,4 +55,4 @@ def test_it_says_where_the_past_decides_at_the_whole_level(tmp_path: Path) -> No
     done = CliRunner().invoke(app, ["audit", "new", "loans", str(past), *columns, *ledger])
     assert done.exit_code == 0
     assert "note: equipoise check says FAIR of these past decisions, for free" in done.stdout
-    assert "\nFAIR: " in CliRunner().invoke(app, ["check", str(past), *columns]).stdout
+    assert CliRunner().invoke(app, ["check", str(past), *columns]).stdout.startswith("FAIR. ")

@@ -79,7 +79,8 @@ def test_conclude_is_confirmed(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     assert paused.stdout == "nothing to resume\n"
     done = run(*conclude, "--fail-on", "INCONCLUSIVE", said="y\n")
     assert done.exit_code == 3
-    assert "INCONCLUSIVE: concluded ('nobody else is to come') before" in done.stdout
+    assert "INCONCLUSIVE. The gap is between" in done.stdout
+    assert "concluded ('nobody else is to come') before" in done.stdout
     assert run(*conclude).exit_code == 0  # there is nothing left to confirm
     status = run("audit", "status", "loans", "-l", "LEDGER", "--fail-on", "INCONCLUSIVE")
     assert status.exit_code == 3

@@ -1,0 +1,309 @@
+"""What the product claims about its answers: levels, proofs, ranges, the same in every face.
+
+Each test names what revision 92e8ad8 printed instead.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import equipoise as eq
+from equipoise.audits.estimated_rates import paper_tau
+from equipoise.cells import Cells, GroupCells
+from equipoise.cli.app import app
+from equipoise.display import format_hundredths, format_level
+from equipoise.errors import LedgerError
+from equipoise.finding import Finding, Interval, ProofStatus
+from equipoise.ledger.state import AuditState
+from equipoise.messages.answer import build_answer
+from equipoise.metrics import METRICS
+from equipoise.question import Question, Verdict
+from equipoise.rates import RATES
+from equipoise.report import Report, to_html
+from equipoise.service.access import Caller
+from equipoise.service.forms import render_page
+from equipoise.service.snapshot import Snapshot
+from equipoise.service.tokens import Role
+from equipoise.worlds import CellWorld
+
+ALIKE = {
+    "A": {"approved_positive": 9000, "approved_negative": 500, "denied": 500},
+    "B": {"approved_positive": 9000, "approved_negative": 480, "denied": 520},
+}
+APART = {
+    "White": {"approved_positive": 6000, "approved_negative": 1000, "denied": 3000},
+    "Black": {"approved_positive": 3000, "approved_negative": 500, "denied": 6500},
+}
+UNEQUAL = {"delta_wrong_fair": 0.2, "delta_wrong_unfair": 0.001}
+SHORT_PAST = eq.History.from_cells(
+    Cells({"A": GroupCells(4_000, 4_000, 10), "B": GroupCells(40, 30, 8_000)})
+)
+
+
+def text_of(page: str) -> str:
+    """Return what a reader of a page sees, in one line."""
+    body = re.sub(r"<style.*?</style>", " ", page, flags=re.DOTALL)
+    words = unescape(re.sub(r"<[^>]+>", " ", body)).split()
+    return " ".join(words).replace(" ,", ",").replace(" .", ".")
+
+
+def report_of(cells: dict[str, dict[str, int]], question: Question) -> Report:
+    past = eq.History.from_cells(cells)
+    live = eq.LiveAudit.create("sqlite://", "x", past, question, eq.Costs(1, 100))
+    return Report.of(live)
+
+
+# -- 1: the error probability of the verdict that was given ----------------------------------------
+
+
+def test_fair_states_the_probability_of_a_wrong_fair() -> None:
+    """92e8ad8: "Audits like this one answer wrongly with probability at most 0.1%." after FAIR."""
+    question = Question("demographic_parity", **UNEQUAL)
+    report = report_of(ALIKE, question)
+    assert report.finding.verdict is Verdict.FAIR
+    assert report.finding.error_level == 0.2
+    assert "less often than another (error probability at most 20%)." in text_of(to_html(report))
+    free = eq.check(eq.History.from_cells(ALIKE), question)
+    assert (free.error_level, free.range_level) == (0.2, 0.05)
+    assert "error probability at most 20%" in str(free)
+
+
+def test_a_table_of_all_rates_has_the_level_of_its_finding() -> None:
+    """92e8ad8: the larger of delta and of both levels, though delta is spent nowhere."""
+    question = Question("demographic_parity", delta=0.3, delta_wrong_fair=0.1,
+                        delta_wrong_unfair=0.02)  # fmt: skip
+    report = report_of(ALIKE, question)
+    assert report.finding.range_level == 0.1
+    page = text_of(to_html(report))
+    assert "These ranges and the verdict hold together (error probability at most 10%)" in page
+    assert eq.check(eq.History.from_cells(ALIKE), question).range_level == 0.3
+
+
+# -- 2: RS-Audit and Baseline on a short past ------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [eq.RSAudit, eq.BaselineAudit])
+def test_a_short_past_spends_what_is_printed(kind: type[eq.RSAudit]) -> None:
+    """92e8ad8 printed 0.001 and 0.002, and checked with 0.2 for FAIR."""
+    question = Question("equal_opportunity", epsilon=0.8, gamma=0.1, **UNEQUAL)
+    past = eq.History.from_cells(Cells({group: GroupCells(15, 30, 9) for group in "AB"}))
+    spent_in_full = eq.check(past, question)
+    finding = kind(past, question, eq.Costs()).finding
+    assert finding is not None
+    assert spent_in_full.verdict is Verdict.FAIR  # with the 0.2 that nothing printed
+    assert finding.verdict is Verdict.INCONCLUSIVE  # with 0.001
+
+
+def test_the_printed_threshold_states_both_endings() -> None:
+    """92e8ad8: "at most 5.0%" by labels, and 2 delta only where the past ran dry."""
+    question = Question("equal_opportunity", gamma=0.1, epsilon=0.8, delta=0.05)
+    tau = paper_tau(question, groups=2)
+    world = CellWorld.from_shares({"A": (0.9, 0.05, 0.05, 0.5), "B": (0.9, 0.05, 0.05, 0.5)})
+    finding = eq.run(eq.RSAudit(world.past(40 * tau), question, eq.Costs()), world, seed=1)
+    assert finding.verdict is Verdict.FAIR
+    assert (finding.error_level, finding.proof) == (0.1, ProofStatus.PROVEN)
+    assert any("both together with probability at most 0.1" in a for a in finding.assumptions)
+    unlimited = eq.run(eq.RSAudit(world.past(), question, eq.Costs()), world, seed=1)
+    assert unlimited.error_level == 0.05
+    exact = eq.run(eq.RSAudit(world.past(40 * tau), question, eq.Costs(), tau="exact"), world, 1)
+    assert exact.error_level == 0.05
+    short = eq.RSAudit(SHORT_PAST, Question(delta=0.02), eq.Costs()).finding
+    assert short is not None
+    assert short.verdict is Verdict.UNFAIR
+    assert (short.error_level, short.range_level) == (0.04, 0.04)
+    assert "both together with probability at most 0.04" in short.assumptions[-1]
+
+
+# -- 3: one meaning of "guaranteed", and the proof -------------------------------------------------
+
+
+def test_guaranteed_takes_no_assumption_of_the_user() -> None:
+    """92e8ad8: guaranteed is True for verdicts under ``assume`` and by outcomes like the known."""
+    question = Question("equal_opportunity", gamma=0.05, epsilon=0.2)
+    past = eq.History.from_cells(Cells({group: GroupCells(8000, 500, 900) for group in "AB"}))
+    plain = eq.check(past, question)
+    assert (plain.guaranteed, plain.proof) == (True, ProofStatus.PROVEN)
+    assumed = eq.check(past, question, assume=eq.Assume(denied_no_better=True))
+    assert assumed.verdict is Verdict.FAIR
+    assert (assumed.guaranteed, assumed.proof) == (False, ProofStatus.UNDER_ASSUMPTIONS)
+    assert "(error probability at most 5% if the stated assumptions hold)" in str(assumed)
+    like_known = GroupCells(8000, 500, 900, 100, cohorts=((8000, 500, 100),))
+    free = eq.check(eq.History.from_cells(Cells({"A": like_known, "B": like_known})), question)
+    assert free.proof is ProofStatus.UNDER_ASSUMPTIONS
+    nothing_unknown = GroupCells(8000, 500, 900, cohorts=((8000, 500, 0),))
+    cells = Cells({"A": nothing_unknown, "B": nothing_unknown})
+    assert eq.check(eq.History.from_cells(cells), question).guaranteed
+    programme = GroupCells(8000, 500, 900, random_accepts=(50, 40, 0))
+    free = eq.check(eq.History.from_cells(Cells({"A": programme, "B": programme})), question)
+    assert (free.verdict, free.guaranteed) == (Verdict.FAIR, False)
+
+
+def test_a_threshold_of_one_s_own_is_not_proven_and_says_why() -> None:
+    world = CellWorld.from_shares({"A": (0.4, 0.2, 0.4, 0.5), "B": (0.4, 0.2, 0.4, 0.5)})
+    finding = eq.run(eq.RSAudit(world.past(), Question(), eq.Costs(), tau=20), world, seed=1)
+    assert (finding.guaranteed, finding.proof) == (False, ProofStatus.NOT_PROVEN)
+    assert finding.error_level is None
+    assert "(no error probability is proven)" in str(finding)
+
+
+def test_a_stored_finding_without_a_proof_still_loads() -> None:
+    finding = eq.check(eq.History.from_cells(ALIKE), Question("demographic_parity"))
+    stored = Finding(**{name: getattr(finding, name) for name in Finding.__dataclass_fields__})
+    old = stored.to_dict()
+    for name in ("proof", "error_level", "range_level"):
+        del old[name]
+    assert Finding.from_dict(old).proof is ProofStatus.PROVEN
+    assert Finding.from_dict(old | {"guaranteed": False}).proof is ProofStatus.NOT_PROVEN
+
+
+def test_verification_compares_a_recorded_proof() -> None:
+    past = eq.History.from_cells(ALIKE)
+    question = Question("demographic_parity")
+    live = eq.LiveAudit.create("sqlite://", "x", past, question, eq.Costs(1, 100))
+    assert live.verify()
+    finding = live.finding
+    assert finding is not None
+    state = AuditState(strict=True)
+    recorded = finding.to_dict()
+    state.finding = lambda: finding  # type: ignore[method-assign]
+    state._check_verdict(1, recorded)
+    for change in ({"proof": "not proven"}, {"error_level": 0.01}, {"guaranteed": False}):
+        with pytest.raises(LedgerError, match=next(iter(change))):
+            state._check_verdict(1, recorded | change)
+    older = {
+        name: value for name, value in recorded.items() if name not in ("proof", "error_level")
+    }
+    state._check_verdict(1, older | {"guaranteed": False})
+
+
+# -- 4: levels and bounds in print -----------------------------------------------------------------
+
+
+def test_levels_never_print_as_nothing_or_all() -> None:
+    """92e8ad8: "probability at most 0.0%" and "at least 100.0%" for delta 1e-5."""
+    page = text_of(to_html(report_of(ALIKE, Question("demographic_parity", delta=1e-5))))
+    assert "error probability at most 0.001%" in page
+    assert "probability at most 0.0%" not in page
+    assert "probability at least 100.0%" not in page
+    for level in (1e-100, 1e-12, 0.0004999, 0.05, 0.1 + 0.2, 0.999, 0.99999, 1 - 1e-13):
+        percent = float(format_level(level).removesuffix("%"))
+        assert 0.0 < percent < 100.0
+        assert percent / 100.0 >= level * (1 - 1e-11)
+
+
+def test_bounds_are_rounded_outwards() -> None:
+    """92e8ad8: [0.124, 0.987] and "12.4 to 98.7%" for 0.1236 to 0.9874."""
+    interval = Interval(0.1236, 0.9874)
+    assert str(interval) == "[0.123, 0.988]"
+    assert interval.percent == "12.3 to 98.8%"
+    assert format_hundredths(0.0, 1.0) == "0 to 100"
+    assert format_hundredths(0.1, 0.3) == "10.0 to 30.0"
+
+
+# -- 5: one range per quantity ---------------------------------------------------------------------
+
+
+def test_a_report_has_one_range_for_the_gap() -> None:
+    """92e8ad8: "more than 5", "by at least 34.0" and "33.4 to 36.6" in one report."""
+    question = Question("demographic_parity")
+    report = report_of(APART, question)
+    finding = report.finding
+    assert finding.verdict is Verdict.UNFAIR
+    own = finding.all_metrics()["demographic_parity"]
+    assert own == Interval(finding.lower, finding.upper, finding.estimate)
+    assert finding.all_rates()["selection_rate"] == finding.rates["selection_rate"]
+    rate_rows, metric_rows = finding.all_rows()
+    assert "demographic parity" not in {row["metric"] for row in metric_rows}
+    assert "selection rate" not in {row["rate"] for row in rate_rows}
+    page = text_of(to_html(report))
+    assert "at least" not in page.partition("Selection rates")[0].replace("at least one", "")
+    assert page.count("argest estimated difference: Black, ") == 1
+
+
+# -- 6: direction in rates where lower is better ---------------------------------------------------
+
+
+def test_a_direction_means_the_same_in_a_rate_and_its_complement() -> None:
+    """92e8ad8: equal opportunity 0 to 0.699 beside false negative parity 0 to 0.348."""
+    below = eq.Compare(against="White", direction="below")
+    question = Question("equal_opportunity", compare=below)
+    metrics = eq.check(eq.History.from_cells(APART), question).all_metrics()
+    for one, other in (
+        ("demographic_parity", "demographic_parity"),
+        ("predictive_equality", "true_negative_parity"),
+        ("accuracy_parity", "error_rate_parity"),
+        ("negative_predictive_parity", "false_omission_parity"),
+    ):
+        assert metrics[one].lower == pytest.approx(metrics[other].lower)
+        assert metrics[one].upper == pytest.approx(metrics[other].upper)
+    assert metrics["false_negative_parity"].upper == pytest.approx(0.6994, abs=2e-4)
+    worse = {name for name, rate in RATES.items() if rate.is_worse_if_higher}
+    assert worse == {
+        "false_negative_rate", "true_negative_rate", "false_omission_rate", "error_rate",
+    }  # fmt: skip
+
+
+# -- the same answer in every face -----------------------------------------------------------------
+
+
+def test_terminal_report_dashboard_json_and_str_say_the_same(tmp_path: Path) -> None:
+    """92e8ad8: UNFAIR, and below it "No two groups' intervals are apart yet" on the dashboard."""
+    question = Question("demographic_parity", gamma=0.05, epsilon=0.05, **UNEQUAL)
+    past = eq.History.from_cells(APART)
+    database = f"sqlite:///{tmp_path / 'ledger.db'}"
+    live = eq.LiveAudit.create(database, "x", past, question, eq.Costs(1, 100))
+    report = Report.of(live)
+    answer = report.answer
+    assert (answer.verdict, answer.error_level) == (Verdict.UNFAIR, 0.001)
+    snapshot = Snapshot.take(live, report.status, report)
+    dashboard = render_page(
+        Caller("anna", Role.REGULATOR), "live.html", snapshot=snapshot, name="x",
+        checkpoint=None, proof=None, settings=live.settings,
+    )  # fmt: skip
+    terminal = CliRunner().invoke(
+        app, ["audit", "status", "x", "--ledger", str(tmp_path / "ledger.db")]
+    )
+    assert terminal.exit_code == 0, terminal.output
+    faces = {
+        "terminal": " ".join(terminal.stdout.split()),
+        "report": text_of(to_html(report)),
+        "dashboard": text_of(bytes(dashboard.body).decode()),
+        "str": " ".join(str(report.finding).split()),
+        "notebook": text_of(report.finding._repr_html_()),
+    }
+    for face, text in faces.items():
+        assert "UNFAIR" in text, face
+        assert answer.sentence in text, face
+        assert "error probability at most 0.1%" in text, face
+        assert answer.gap.hundredths in text, face
+        assert answer.who[1:] in text, face
+    data = json.loads(report.to_json())["finding"]
+    assert data["verdict"] == "UNFAIR"
+    assert data["error_level"] == 0.001
+    assert data["proof"] == "proven"
+    assert format_hundredths(data["lower"], data["upper"]) == answer.gap.hundredths
+    assert (data["decided_by"]["higher"], data["decided_by"]["lower"]) == ("White", "Black")
+
+
+@pytest.mark.parametrize("metric", [*METRICS, "equal_opportunity+demographic_parity"])
+@pytest.mark.parametrize("compare", ["difference", "ratio", eq.Compare(against="White"),
+                                     eq.Compare(against="White", direction="below")])  # fmt: skip
+def test_every_question_has_a_sentence(metric: str, compare: str) -> None:
+    question = Question(metric, gamma=0.1, epsilon=0.1, compare=compare)  # type: ignore[arg-type]
+    finding = Finding(question, Verdict.UNFAIR, 0.1, 0.2, "why")
+    unfair = build_answer(finding).sentence
+    fair = build_answer(replace(finding, verdict=Verdict.FAIR)).sentence
+    size = "10%" if compare == "ratio" else "10 points"
+    assert f"more than {size}" in unfair
+    assert "some group" in unfair.lower()
+    assert "no group" in fair.lower()
+    assert fair.endswith("(error probability at most 5%).")
+    if compare not in ("difference", "ratio"):
+        assert "than White" in unfair
