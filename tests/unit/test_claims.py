@@ -92,8 +92,8 @@ def test_a_table_of_all_rates_has_the_level_of_its_finding() -> None:
 @pytest.mark.parametrize("kind", [eq.RSAudit, eq.BaselineAudit])
 def test_a_short_past_spends_what_is_printed(kind: type[eq.RSAudit]) -> None:
     """92e8ad8 printed 0.001 and 0.002, and checked with 0.2 for FAIR."""
-    question = Question("equal_opportunity", epsilon=0.8, gamma=0.1, **UNEQUAL)
-    past = eq.History.from_cells(Cells({group: GroupCells(15, 30, 9) for group in "AB"}))
+    question = Question("equal_opportunity", gamma=0.1, epsilon=0.4, **UNEQUAL)
+    past = eq.History.from_cells(Cells({group: GroupCells(40, 5, 20) for group in "AB"}))
     spent_in_full = eq.check(past, question)
     finding = kind(past, question, eq.Costs()).finding
     assert finding is not None
