@@ -211,7 +211,7 @@ def test_bounds_are_rounded_outwards() -> None:
 
 
 def test_a_report_has_one_range_for_the_gap() -> None:
-    """92e8ad8: "more than 5", "by at least 34.0" and "33.4 to 36.6" in one report."""
+    """92e8ad8: "32.1 to 37.8", "by at least 32.1" and, in the table, "31.5 to 38.4"."""
     question = Question("demographic_parity")
     report = report_of(APART, question)
     finding = report.finding
