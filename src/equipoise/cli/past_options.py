@@ -203,6 +203,32 @@ Encoding = Annotated[
     str | None,
     typer.Option("--encoding", help="Of CSV files, as in utf-16.", rich_help_panel=PLACES_PANEL),
 ]
+Outcomes = Annotated[
+    str | None,
+    typer.Option(
+        "--outcomes",
+        help="File that has the outcomes (of a database: a table), joined by --on.",
+        metavar="FILE",
+        rich_help_panel=PLACES_PANEL,
+    ),
+]
+JoinOn = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        help="Column that identifies a person in both files, or in each: uli=loan_id.",
+        metavar="COLUMN",
+        rich_help_panel=PLACES_PANEL,
+    ),
+]
+LatestColumn = Annotated[
+    str | None,
+    _column(
+        "--latest",
+        help="Column of --outcomes, such as a month: a person's last row counts.",
+        panel=PLACES_PANEL,
+    ),
+]
 DateColumn = Annotated[str | None, _column("--date", help="Column to cut by.", panel=PLACES_PANEL)]
 Since = Annotated[
     str | None,
@@ -250,6 +276,9 @@ class ReadingOptions(TypedDict):
     table: str | None
     query: str | None
     encoding: str | None
+    outcomes: str | None
+    on: str | None
+    latest: str | None
     date: str | None
     since: str | None
     until: str | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from equipoise.cells import Cells
@@ -14,6 +14,7 @@ from equipoise.history.dates import cut_period
 from equipoise.history.group_counts import count_by_attribute, count_deciders, count_group
 from equipoise.history.history import History, ReadSummary
 from equipoise.history.interpretation import interpret
+from equipoise.history.joining import open_people
 from equipoise.history.options import ReadOptions, as_tuple
 from equipoise.history.problems import UnreadTable, read_with_fixes
 from equipoise.history.row_combinations import (
@@ -24,7 +25,6 @@ from equipoise.history.row_combinations import (
     n_rows,
     split_rows,
 )
-from equipoise.history.sources import open_table
 from equipoise.history.tables import Rows, Table, require_once
 from equipoise.history.values import require_single_values
 from equipoise.messages import Fix, Note, Problem
@@ -66,7 +66,7 @@ def count_table(
     UnreadTable
         If a rule is broken, with all problems that there are.
     """
-    table = open_table(source, options)
+    table, join_notes = open_people(source, options)
     require_once(options.used, table.columns)
     for column in options.used:
         if column not in table.columns:
@@ -81,7 +81,9 @@ def count_table(
             engine_counts[options.repeated], options, denied_outcomes_known=denied_outcomes_known
         )
 
-    return read_with_fixes(options, source, count_with)
+    counted = read_with_fixes(options, source, count_with)
+    history = counted.history
+    return replace(counted, history=replace(history, notes=(*join_notes, *history.notes)))
 
 
 # -- what is asked of the engine -------------------------------------------------------------------

@@ -108,6 +108,9 @@ class History(Past, Displayable):
         table: str | None = None,
         query: str | None = None,
         encoding: str | None = None,
+        outcomes: object = None,
+        on: str | None = None,
+        latest: str | None = None,
     ) -> History:
         """Count a table of past decisions without loading it.
 
@@ -187,6 +190,14 @@ class History(Past, Displayable):
             What to read of a database; ``table`` also names a sheet of an Excel file.
         encoding
             Of CSV files, if it is not UTF-8: ``"utf-16"`` or ``"latin-1"``.
+        outcomes
+            Where outcomes are, if another file or frame has them; in a database the name of another
+            table. It has the column ``outcome``.
+        on
+            The column that identifies a person in both, ``"uli"``, or in each, ``"uli=loan_id"``.
+        latest
+            The column of ``outcomes``, such as a month, whose largest value says which of a
+            person's rows counts. Without it several rows that differ are refused.
 
         Raises
         ------
@@ -224,6 +235,9 @@ class History(Past, Displayable):
             "table": table,
             "query": query,
             "encoding": encoding,
+            "outcomes": outcomes,
+            "on": on,
+            "latest": latest,
         }
         return _read(*load_reading(source, arguments))
 

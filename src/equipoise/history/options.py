@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from equipoise.errors import InvalidInput, UnknownName, require_whole
@@ -29,6 +29,9 @@ NEEDED_ARGUMENT = {
     "random_accepts_against": "random_accepts",
     "min_cases": "decider",
     "repeated": "id",
+    "outcomes": "on",
+    "on": "outcomes",
+    "latest": "outcomes",
 }
 """Arguments that say nothing without another one."""
 ALLOWED_VALUES = {
@@ -76,6 +79,9 @@ class ReadOptions:
     table: str | None = None
     query: str | None = None
     encoding: str | None = None
+    outcomes: object = field(default=None, compare=False)
+    on: str | None = None
+    latest: str | None = None
 
     def __post_init__(self) -> None:
         self._require_columns()
@@ -232,6 +238,9 @@ class ReadOptions:
             "table": self.table,
             "query": self.query,
             "encoding": self.encoding,
+            "outcomes": self.outcomes,
+            "on": self.on,
+            "latest": self.latest,
         }
 
     @property
@@ -240,7 +249,7 @@ class ReadOptions:
         return without_defaults(self.all_arguments())
 
 
-DEFAULTS: Mapping[str, Any] = {field.name: field.default for field in fields(ReadOptions)}
+DEFAULTS: Mapping[str, Any] = {option.name: option.default for option in fields(ReadOptions)}
 """Argument -> its value where nothing is said."""
 
 

@@ -14,6 +14,7 @@ from equipoise.database_url import display_url
 from equipoise.errors import BadData, InvalidInput
 from equipoise.messages import Problem, ReadingProposal
 from equipoise.messages.python import describe_unread_table
+from equipoise.messages.texts import Placeholder
 
 if TYPE_CHECKING:
     from equipoise.history.options import ReadOptions
@@ -93,8 +94,11 @@ def read_with_fixes(options: ReadOptions, source: object, step: Callable[[ReadOp
 def _propose(options: ReadOptions, source: object, *, reads_table: bool = False) -> ReadingProposal:
     from equipoise.history.options import places_of
 
+    arguments = options.given_arguments
+    if "outcomes" in arguments and not places_of(options.outcomes):
+        arguments["outcomes"] = Placeholder(type(options.outcomes).__name__.lower())
     return ReadingProposal(
-        arguments=options.given_arguments,
+        arguments=arguments,
         places=tuple(map(display_url, places_of(source))),
         source_type=type(source).__name__.lower(),
         reads_table=reads_table,

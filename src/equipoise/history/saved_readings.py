@@ -55,6 +55,9 @@ ENTRIES: Mapping[str, str] = {
     "table": "table",
     "query": "query",
     "encoding": "encoding",
+    "outcomes": "outcomes",
+    "on": "on",
+    "latest": "latest",
 }
 """Entry of a TOML file -> argument of ``History.read``. Entries of kept files never change."""
 QUESTION_TABLE = "question"
@@ -165,6 +168,10 @@ def save_reading(
     relative_places = [_relative_to(path.parent, place) for place in places]
     lines = [f"{SOURCE_ENTRY} = {_format_toml(unwrap_single(relative_places))}"]
     given = options.given_arguments
+    outcome_places = places_of(given.get("outcomes"))
+    if outcome_places and _is_file_path(outcome_places[0]):
+        places += outcome_places
+        given["outcomes"] = _relative_to(path.parent, outcome_places[0])
     for entry, argument in ENTRIES.items():
         if argument in given:
             lines.append(f"{entry} = {_format_toml(given[argument])}")
@@ -214,7 +221,15 @@ def _read_file(path: Path) -> tuple[list[str], dict[str, Any]]:
     entries.pop(COSTS_TABLE, None)
     saved_places = as_tuple(entries.pop(SOURCE_ENTRY, ()))
     places = [place if "://" in place else str(path.parent / place) for place in saved_places]
+    outcomes = entries.get("outcomes")
+    if isinstance(outcomes, str) and _is_file_path(outcomes):
+        entries["outcomes"] = str(path.parent / outcomes)
     return places, {ENTRIES[entry]: value for entry, value in entries.items()}
+
+
+def _is_file_path(place: str) -> bool:
+    """Whether a place is a path, not an address or the name of a table in a database."""
+    return "://" not in place and bool(Path(place).suffix)
 
 
 def _relative_to(folder: Path, place: str) -> str:

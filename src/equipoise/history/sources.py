@@ -9,12 +9,13 @@ from __future__ import annotations
 import glob
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from uuid import uuid4
 
 import duckdb
 import narwhals as nw
@@ -37,6 +38,7 @@ from equipoise.history.tables import (
     duckdb_table,
     duckdb_text,
     require_once,
+    shared_connection,
 )
 from equipoise.history.values import require_single_values
 from equipoise.messages import Problem
@@ -44,6 +46,7 @@ from equipoise.messages import Problem
 LAZY_PACKAGES = ("polars", "ibis", "pyspark", "dask", "dask_expr", "sqlframe")
 REMOTE_SCHEMES = ("http", "https", "s3", "gs", "gcs", "az", "abfss", "hdfs", "r2", "file")
 CSV = tuple(f".{kind}{end}" for kind in ("csv", "tsv", "txt") for end in ("", ".gz", ".zst"))
+MAX_FILES_TO_COMPARE = 20  # files whose columns are compared; more are parts of one table
 PARQUET = (".parquet", ".pq")
 LAKE_FORMATS = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata/*.metadata.json": "Iceberg"}
 
@@ -89,6 +92,7 @@ def _open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
         n_ignored += n_others
     _require_different_files(paths)
     _require_no_lake(paths)
+    _require_used_columns(paths, options)
     name = repr(paths[0]) if len(paths) == 1 else f"{len(paths)} files from {paths[0]!r} on"
     if n_ignored:
         name += f" (without {n_ignored:,} that are neither CSV nor Parquet)"
@@ -112,6 +116,21 @@ def _require_different_files(paths: Sequence[str]) -> None:
         first_path = path_of_file.setdefault(os.path.realpath(path), path)
         if first_path != path or paths.count(path) > 1:
             raise InvalidInput(f"'source' holds the file {path!r} twice; name every file once")
+
+
+def _require_used_columns(paths: Sequence[str], options: ReadOptions) -> None:
+    """Raise if one of a few files lacks a column that others have: it may be a file to join."""
+    if not 1 < len(paths) <= MAX_FILES_TO_COMPARE or options.outcomes is not None:
+        return
+    if not _all_end(paths, CSV) and not _all_end(paths, PARQUET):
+        return
+    columns = {path: set(_open_files([path], options).columns) for path in paths}
+    everywhere = set[str]().union(*columns.values())
+    for path in reversed(paths):
+        missing = [c for c in options.used if c in everywhere and c not in columns[path]]
+        if missing:
+            fields = {"file": path, "columns": missing}
+            raise InvalidReading(Problem("files-hold-different-columns", fields))
 
 
 def _open_csv(name: str, paths: Sequence[str], options: ReadOptions) -> SqlTable:
@@ -224,7 +243,23 @@ def _open_excel(path: str, options: ReadOptions) -> SqlTable:
 # -- frames and columns in memory, and frames with an engine of their own --------------------------
 
 
+@contextmanager
+def share_connection() -> Iterator[None]:
+    """Let tables that are opened meanwhile use one connection, so that DuckDB can join them."""
+    token = shared_connection.set(_new_connection(None))
+    try:
+        yield
+    finally:
+        shared_connection.reset(token)
+
+
 def connect(path: str | None = None) -> DuckDBPyConnection:
+    """Return a connection: the shared one if there is one and no path, else a new one."""
+    shared = shared_connection.get()
+    return shared if shared is not None and path is None else _new_connection(path)
+
+
+def _new_connection(path: str | None) -> DuckDBPyConnection:
     """Return a quiet connection that fetches nothing from the network and counts days in UTC.
 
     Without a path it is in memory, and readings of one process share the engine, since to start one
@@ -260,8 +295,9 @@ def _scan_columns(columns: Mapping[Any, Any]) -> DuckDBPyRelation:
     for name, array in arrays.items():
         require_single_values(name, array)
     connection = connect()
-    connection.register("columns", arrays)
-    return connection.table("columns")
+    name = "columns" if shared_connection.get() is None else f"columns {uuid4().hex}"
+    connection.register(name, arrays)
+    return connection.table(f'"{name}"')
 
 
 def _open_in_memory(source: Any, package: str, options: ReadOptions) -> SqlTable:

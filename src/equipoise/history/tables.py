@@ -10,13 +10,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import uuid4
 
 import duckdb
 import narwhals as nw
 import sqlalchemy as sql
-from duckdb import DuckDBPyRelation
+from duckdb import DuckDBPyConnection, DuckDBPyRelation
 from sqlalchemy import ClauseElement, FromClause, Select
 from sqlalchemy.engine.default import DefaultDialect
 
@@ -147,9 +149,16 @@ class SqlTable:
 Table = LazyTable | SqlTable
 
 
+shared_connection: ContextVar[DuckDBPyConnection | None] = ContextVar("shared", default=None)
+"""The connection of tables that will be joined; None for tables that are read alone."""
+
+
 def duckdb_table(name: str, rows: DuckDBPyRelation) -> SqlTable:
     """Return a DuckDB relation, which may scan files, frames or arrays, as a table."""
     table_name = "rows that equipoise counts"  # no table is called so
+    is_shared = shared_connection.get() is not None
+    if is_shared:
+        table_name += f" {uuid4().hex}"
     with as_bad_data(name):  # its connection may be closed
         types = zip(rows.columns, rows.types, strict=True)
         zoned_columns = [
@@ -163,6 +172,8 @@ def duckdb_table(name: str, rows: DuckDBPyRelation) -> SqlTable:
                 for column in zoned_columns
             )
             rows = rows.select(duckdb.StarExpression(exclude=zoned_columns), *without_zone)
+        if is_shared:
+            rows.create_view(table_name)  # so that a query to another table can name it
 
     def run(query: Select[Any]) -> Rows:
         with as_bad_data(name):
@@ -208,6 +219,11 @@ def duckdb_text(clause: ClauseElement) -> str:
 
 def _name_of(key: ColumnKey) -> str:
     return key.column if isinstance(key, DayOf) else key
+
+
+def quoted_column(name: str) -> Any:
+    """Return a column for SQL, by its exact name."""
+    return _column(name)
 
 
 def _column(key: ColumnKey) -> Any:

@@ -39,6 +39,9 @@ READING_OPTIONS: Mapping[str, str | None] = {
     "table": "--table",
     "query": "--query",
     "encoding": "--encoding",
+    "outcomes": "--outcomes",
+    "on": "--on",
+    "latest": "--latest",
 }
 """Argument of ``History.read`` -> its option, None if there is none."""
 OPTIONS: Mapping[str, str | None] = {

@@ -51,6 +51,19 @@ TEXTS: Mapping[str, str] = {
     "httpfs-missing": "cannot read {table:plain}: DuckDB reads addresses of files with its "
     "extension httpfs, which is not installed. Install it once with duckdb.sql('INSTALL httpfs'), "
     "or copy the file here.",
+    "files-hold-different-columns": "{file} has no column {columns}, which other files have. Files "
+    "are read one below the other. If {file} says how people turned out, join it: "
+    "{@outcomes=FILE}, {@on=COLUMN}.",
+    # -- outcomes in another table -----------------------------------------------------------------
+    "outcomes-repeated": "Column {column}: people have several rows of outcomes that differ "
+    "({extra_rows:row} too many). Name the column that says which row is the latest: "
+    "{@latest=COLUMN}.",
+    "outcomes-of-one-moment": "Column {column}: people have several outcomes of the same {latest} "
+    "({extra_rows:row} too many). Keep the row that counts.",
+    "latest-not-sortable": "Column {column} must hold dates such as '2024-01-31' or numbers of one "
+    "length, so that the latest is the largest; found {examples:3}.",
+    "outcomes-unmatched": "{rows:row} of {table:plain} {rows:matches|match} nobody and "
+    "{rows:was|were} left out.",
     # -- rows --------------------------------------------------------------------------------------
     "no-rows": "{table:plain} has no rows.",
     "too-many-combinations": "Column {column} has at least {different} different values. It must "
