@@ -85,6 +85,7 @@ class GroupCells(JsonValue):
         if self.cohorts:
             sums = tuple(sum(counts) for counts in zip(*self.cohorts, strict=True))
             approved = (self.approved_positive, self.approved_negative, self.approved_unknown)
+            # Not ==, because counts that are shares of a population are rounded.
             if not all(map(isclose, sums, approved)):
                 raise InvalidInput(f"'cohorts' must add up to the approved; they are {sums}")
 
@@ -134,6 +135,7 @@ class GroupCells(JsonValue):
     def like_known(self) -> GroupCells:
         """The counts with unknown outcomes imputed like the known: a guess, for estimates."""
         n_known = self.approved_positive + self.approved_negative
+        # Without a known outcome nothing speaks for good or bad.
         return self.resolved(self.approved_positive / n_known if n_known else 0.5)
 
 
@@ -152,6 +154,7 @@ class Cells(dict[str, GroupCells]):
             raise InvalidInput("'groups' must not be empty")
         super().__init__({str(name): counts for name, counts in groups.items()})
 
+    # A dictionary calls this for a key that it lacks; a KeyError would not name the groups.
     def __missing__(self, group: str) -> GroupCells:
         raise UnknownName("group", group, self)
 

@@ -158,11 +158,13 @@ class Comparison(JsonValue):
             )
         require_kind("within", self.within, bool, "true or false")
         require_kind("leave_out", self.leave_out, Sequence, "a list of groups")
+        # A text is a sequence as well: without this, "White" would be five groups.
         names = (self.leave_out,) if isinstance(self.leave_out, str) else tuple(self.leave_out)
         for name in names:
             require_kind("leave_out", name, str, "the name of a group, or several")
         if self.against in names:
             raise InvalidInput(f"'against' {self.against!r} is left out by 'leave_out'")
+        # A frozen dataclass can be filled in here only by this detour.
         object.__setattr__(self, "leave_out", names)
 
     @property
@@ -222,21 +224,22 @@ class Comparison(JsonValue):
                 f"are {', '.join(map(repr, names))}"
             )
         in_blocks = {position for block in blocks for position in block.groups}
-        left_out = tuple(name for at, name in enumerate(names) if at not in in_blocks)
+        left_out = tuple(name for index, name in enumerate(names) if index not in in_blocks)
         return ResolvedComparison(GapScale(self.by), tuple(blocks), left_out)
 
     def require_left_out_exist(self, groups: Iterable[str]) -> None:
         """Raise unless every name in ``leave_out`` is a group, or a group of some stratum."""
-        known_names = set(groups)
-        if self.within:
-            known_names |= {name.partition(WITHIN)[2] for name in known_names}
+        allowed_names = set(groups)
+        if self.within:  # "A" leaves out that group in every stratum, "car | A" in one
+            allowed_names |= {name.partition(WITHIN)[2] for name in allowed_names}
         for name in self.leave_out:
-            if name not in known_names:
-                raise UnknownName("group in 'leave_out'", name, sorted(known_names))
+            if name not in allowed_names:
+                raise UnknownName("group in 'leave_out'", name, sorted(allowed_names))
 
     def _split_strata(self, names: Sequence[str]) -> _Strata:
         """Return every stratum's groups with their positions; one stratum "" without ``within``."""
         if not self.within:
+            # Otherwise people of different strata would be compared without a warning.
             if names and all(WITHIN in name for name in names):
                 raise InvalidInput(
                     f"groups such as {names[0]!r} were read within strata: ask with "
@@ -354,6 +357,7 @@ class Block:
             return gap_below
         if self.direction == "above":
             return gap_above
+        # The reference lies somewhere between two others, so one of them is half of their gap away.
         gap_between_others = scale.half_gap(scale.gap(lowest_high, highest_low))
         return np.maximum(np.maximum(gap_below, gap_above), gap_between_others)
 

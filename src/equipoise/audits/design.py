@@ -78,6 +78,8 @@ class AuditDesign:
     def wrong_answers(self) -> WrongAnswers:
         """Return the wrong answers that an audit on this past has to refute."""
         question = self.question
+        # Other bands than for the intervals: FAIR needs two bounds only, so each has a larger
+        # share of the level and is narrower (guarantees, 3.8).
         bands_for_fair = bands_from_past(self.history, question.metric, self.budget.past_fair)
         return WrongAnswers(
             self._in_group_order(bands_for_fair),
@@ -114,7 +116,7 @@ class AuditDesign:
         counts = np.zeros((len(self.groups), 3))
         for row, group in enumerate(self.groups):
             good, bad, unknown = random_accept_counts[group]
-            counts[row] = bad, good, unknown
+            counts[row] = bad, good, unknown  # the evidence indexes by outcome: 0, 1, unknown
         return counts
 
     def prices(self, costs: Costs) -> Array:

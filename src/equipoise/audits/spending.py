@@ -98,6 +98,7 @@ class Account:
 
     def record_request(self, ticket: Ticket) -> None:
         """Enter a request."""
+        # Only denied people cost anything: an approved person needs no override.
         if ticket.decision == 1 or ticket.want is Want.NOTHING:
             return
         spending = self.by_group[ticket.group]
@@ -135,6 +136,7 @@ class Account:
         spending = self.by_group[ticket.group]
         spending.failures += more_failures
         spending.adjustment += more_failures * self._extra_price(ticket)
+        # With an outcome the request costs what its outcome costs, not what the withdrawal did.
         spending.adjustment -= self._withdrawal_adjustments.pop(ticket.number, 0.0)
 
     def record_block(

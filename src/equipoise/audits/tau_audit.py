@@ -160,10 +160,12 @@ class TauAudit(Audit):
         stream = self._streams[ticket.group]
         if stream.is_done:  # asked for before it was known that no more was needed
             return None
+        # N counts every person until the tau-th success, so one unknown outcome ends the count.
         if answer.outcome is None:
             return self._conclude(f"the outcome of person {ticket} is missing")
         stream.count_person(ticket.group, answer.outcome)
         is_complete = all(stream.is_done for stream in self._streams.values())
+        # The sample is tested before a verdict: a biased one makes every estimate wrong.
         contradiction = self._approvals.count_person(ticket.group, ticket.decision)
         if contradiction is None and is_complete:
             contradiction = self._approvals.contradiction()
@@ -257,6 +259,7 @@ class TauAudit(Audit):
                 delta_wrong_unfair=spared * question.level_wrong_unfair,
             )
         free = check(self.history, of_its_share)
+        # A check is a finding with more fields. The finding speaks of the question as it was asked.
         values = {field.name: getattr(free, field.name) for field in fields(Finding)}
         values |= {"question": question, "error_level": self.error_level_of_all_endings}
         if self.threshold.is_printed:

@@ -144,6 +144,7 @@ class ExactThreshold(Threshold):
             comparisons=max(len(comparison.pairs) * outcomes, 1),
             by_ratio=comparison.scale is GapScale.RATIO,
         )
+        # Every compared rate is bounded on both sides, and all bounds share the level.
         n_bounds = max(2 * len(comparison.groups) * outcomes, 1)
         factors = error_factors(self.tau, counts, levels.intervals / n_bounds)
         self._factor_above, self._factor_below = factors

@@ -38,6 +38,7 @@ def cut_period(table: Table, options: ReadOptions) -> Table:
     since = _read_end("since", options.since)
     until = _read_end("until", options.until)
     n_missing, _ = table.missing_and_repeated(column)
+    # A row without a date is neither inside the period nor outside it.
     if n_missing:
         raise UnreadTable(Problem("date-missing", {"column": column, "rows": n_missing}))
     sample = table.take([column], TYPE_SAMPLE_ROWS).count([column])
@@ -51,7 +52,7 @@ def cut_period(table: Table, options: ReadOptions) -> Table:
         for text, day in days.items()
         if (since is None or day >= since) and (until is None or day < until)
     ]
-    if not texts_of_period:
+    if not texts_of_period:  # most likely a mistyped year: show which days there are
         days_present = days.values()
         fields = {"column": column, "first": str(min(days_present)), "last": str(max(days_present))}
         raise UnreadTable(Problem("period-empty", fields))
@@ -92,7 +93,7 @@ def read_days(column: str, row_counts: Mapping[str, int]) -> dict[str, date]:
         unreadable_by_format.append(unreadable)
         if not unreadable:
             fitting_formats.append(day_format)
-    if len(fitting_formats) > 1:
+    if len(fitting_formats) > 1:  # 01/02/2024 is a day in January, or in February
         fields = {"column": column, "examples": sorted(row_counts)}
         raise UnreadTable(Problem("day-or-month-first", fields))
     if not fitting_formats:
@@ -122,6 +123,7 @@ def _read_end(argument: str, moment: Moment | None) -> date | None:
         return None
     with suppress(ValueError):
         start = datetime.fromisoformat(str(moment))
+        # Rows are cut by day, so a time of day would be ignored without a word.
         if start.time() == time():
             return start.date()
     raise InvalidInput(f"{argument!r} must be a day such as '2024-01-31'; got {moment!r}")

@@ -140,6 +140,7 @@ class ReadOptions:
 
         Without a column, ``"outcome=repaid"`` names the column as on the command line.
         """
+        # A role's own word goes before a column of that name.
         role_of_column = {self.decision: "decision", self.outcome: "outcome"}
         role_of_column |= {"decision": "decision", "outcome": "outcome"}
         if _is_open_choice(str(value)):
@@ -198,6 +199,7 @@ class ReadOptions:
     def with_fixes(self, fixes: Sequence[Fix]) -> ReadOptions:
         """Return the options with fixes added to what was said before."""
         changes: dict[str, Any] = {}
+        # Lists of their own, because fixes of several problems are added up.
         for argument in MEANINGS:
             changes[argument] = {role: [*self.explained_values(argument, role)] for role in ROLES}
         for fix in fixes:

@@ -48,7 +48,7 @@ class Command(JsonValue):
 
     def __init_subclass__(cls, tag: str = "") -> None:
         cls.command = tag
-        if tag:
+        if tag:  # a base of commands, and Scrubbed, have none: no message can name them
             COMMANDS[tag] = cls
 
     def to_dict(self) -> dict[str, Any]:
@@ -213,6 +213,7 @@ def read_command(data: Mapping[str, Any]) -> Command:
     except (AttributeError, TypeError):
         missing = _missing_fields(COMMANDS[tag], data)
         problem = f"lacks {' and '.join(missing)}" if missing else f"cannot be read: {dict(data)!a}"
+        # Cut, because the data come from outside and may be of any length.
         raise InvalidInput(f"the command {tag!r} {problem}"[:300]) from None
 
 
@@ -266,6 +267,7 @@ def _check_command(command: object) -> Command | EquipoiseError:
     for field_ in fields(command):
         name = field_.name
         value = getattr(command, name)
+        # Their checks would refuse "no key" and "no cap", which are allowed.
         is_absent = (name == "key" and value == "") or (name in MAY_BE_NONE and value is None)
         if name not in CHECKS or is_absent:
             continue
@@ -339,6 +341,7 @@ class AuditCommands(ABC):
             batch = [_check_command(command) for command in commands[start : start + BATCH_LIMIT]]
             accepted = [command for command in batch if not isinstance(command, EquipoiseError)]
             replies = iter(self.results(accepted) if accepted else ())
+            # Refused commands have no reply, so replies are counted off beside the commands.
             for command in batch:
                 if isinstance(command, EquipoiseError):
                     answers.append(command)

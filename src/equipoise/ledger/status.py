@@ -129,6 +129,7 @@ class Status(JsonValue, Displayable):
         n_unasked = self.states.get("SCORE_ONLY", 0)
         if n_unasked:
             n_scored = sum(group.scored for group in self.groups.values())
+            # At least 1: perhaps nobody who was looked at has been asked yet.
             per_label = n_scored / max(n_scored - n_unasked, 1)
             lines.append(f"  looks       {n_scored:,} people looked at, {per_label:.1f} per label")
         return lines
@@ -246,6 +247,7 @@ def status_of(state: AuditState) -> Status:
 
 def _copy_of(tally: GroupTally) -> GroupTally:
     """Return a group's tally with the states that somebody is in, by name."""
+    # A copy, because the rules go on counting in their own while the status is shown.
     states = {str(state): count for state, count in sorted(tally.states.items()) if count}
     return replace(tally, states=states)
 
@@ -276,6 +278,7 @@ def _finding_with_alarms(state: AuditState, drift: Sequence[DriftTest]) -> Findi
     finding = state.finding()
     if finding is None:
         return None
+    # The recorded finding has the alarms of its own moment. Drift may have shown since.
     alarms = [str(test) for test in drift if test.alarm]
     new_alarms = [alarm for alarm in alarms if alarm not in finding.warnings]
     return replace(finding, warnings=(*finding.warnings, *new_alarms))
@@ -303,14 +306,14 @@ def good_shares_of(state: AuditState) -> dict[str, Interval]:
 
 def _plain_share(tally: GroupTally) -> Interval:
     """Return the share of good outcomes, with unknown ones counted as bad and as good."""
-    good = tally.positive
-    told = tally.positive + tally.negative
-    asked = told + tally.unknown
-    if not asked:
+    n_good = tally.positive
+    n_told = tally.positive + tally.negative
+    n_asked = n_told + tally.unknown
+    if not n_asked:
         return Interval(0.0, 1.0)
     # Adding half an outcome keeps the estimate away from 0 and 1 while few are known.
     return Interval(
-        good / asked,
-        (good + tally.unknown) / asked,
-        (good + 0.5) / (told + 1.0) if told else None,
+        n_good / n_asked,
+        (n_good + tally.unknown) / n_asked,
+        (n_good + 0.5) / (n_told + 1.0) if n_told else None,
     )

@@ -203,7 +203,8 @@ def _applicants() -> Mapping[str, Applicants]:
     percent_bad = _read_columns("fico/transrisk_performance_by_race_ssa.csv")
     totals = _read_columns("fico/totals.csv")
     applicants = {}
-    for group in (cumulative.dtype.names or ())[1:]:
+    for group in (cumulative.dtype.names or ())[1:]:  # the first column is the score
+        # The files hold percentages: of people up to a score, and of failures at a score.
         people = np.diff(cumulative[group], prepend=0.0) / 100.0 * int(totals[group])
         repaying = people * (1.0 - percent_bad[group] / 100.0)
         applicants[group] = Applicants(cumulative["Score"], repaying, people - repaying)
@@ -222,5 +223,5 @@ def _text(name: str) -> str:
 def _features(column: NDArray[np.generic]) -> list[Array]:
     if column.dtype.kind in "biuf":
         numbers = column.astype(np.float64)
-        return [(numbers - numbers.mean()) / (numbers.std() or 1.0)]
+        return [(numbers - numbers.mean()) / (numbers.std() or 1.0)]  # a constant column stays 0
     return [(column == word).astype(np.float64) for word in np.unique(column.astype(str))]

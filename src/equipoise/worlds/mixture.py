@@ -130,9 +130,11 @@ class MixtureWorld(ByCells):
             mean_one = rng.uniform(-1.0, 1.0, dimension)
             direction = _unit_vector(rng.standard_normal(dimension))
             mean_zero = mean_one + separation * direction
+            # A direction across the line between the means: along it the two laws look alike.
             across = rng.standard_normal(dimension)
             across = _unit_vector(across - (across @ direction) * direction)
             normal = np.cos(tilt) * across - np.sin(tilt) * direction
+            # The standard deviation is 2, so this offset approves the wanted share of outcome 1.
             cut = HalfSpace(normal, float(normal @ mean_one - 2.0 * ndtri(rates[group])))
             covariance = 4.0 * np.eye(dimension)
             thetas = family.pack(mean_zero, covariance), family.pack(mean_one, covariance)

@@ -166,7 +166,7 @@ def read_world(
         "outcome": outcome,
         "positive": positive,
         "negative": negative,
-        "unknown": "bounds",
+        "unknown": "bounds",  # missing outcomes are counted here, and refused below with a remedy
     }
     source, options = load_reading(source, reading)
     cells = count_table(source, options, denied_outcomes_known=True).history.cells
@@ -204,7 +204,7 @@ def _columns(frame: object, names: Sequence[str]) -> dict[str, NDArray[np.generi
         require_single_values(name, frame[name])
         values = np.asarray(frame[name])
         columns[name] = values
-        n_rows = len(columns[names[0]])
+        n_rows = len(columns[names[0]])  # of the first column, which all others must match
         if values.shape != (n_rows,):
             raise BadData(
                 f"column {name!r} must hold a value per row, {n_rows:,}; got {values.shape}"
@@ -250,6 +250,7 @@ def _bits(
 ) -> NDArray[np.int8]:
     """Return everybody's yes or no."""
     texts = _texts(column, values)
+    # No counts of outcomes: here they are known for everybody and tell nothing about decisions.
     reading = read_yes_no(role, options, Counter(texts), {})
     bits = {text: reading.bit_of(text) for text in set(texts)}
     return np.array([bits[text] for text in texts], dtype=np.int8)

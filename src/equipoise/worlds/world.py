@@ -87,6 +87,7 @@ class People:
     @property
     def cell_counts(self) -> NDArray[np.int64]:
         """How many of each kind there are, a row per group, columns as :data:`COUNT_NAMES`."""
+        # 0 to 3 within a group: approved before denied, good before bad, as COUNT_NAMES.
         kind = self.group * 4 + 2 * (1 - self.decision) + (1 - self.outcome)
         return np.bincount(kind, minlength=4 * len(self.groups)).reshape(-1, 4)
 
@@ -130,8 +131,8 @@ class World(Protocol):
 
 def require_world(world: object) -> None:
     """Raise unless this is a world."""
-    words = "a world, as CellWorld.from_counts or equipoise.data.fico_lender().world"
-    require_kind("world", world, World, words)
+    expected = "a world, as CellWorld.from_counts or equipoise.data.fico_lender().world"
+    require_kind("world", world, World, expected)
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,7 @@ class CellWorld:
             cells[str(group)] = GroupCells(
                 counts["approved_positive"], counts["approved_negative"], denied
             )
+            # With nobody denied there is no r; any value gives the same population.
             r[str(group)] = float(counts["denied_positive"] / denied) if denied > 0 else 0.0
         return cls(Cells(cells), r)
 
@@ -280,12 +282,14 @@ class CellWorld:
             seed = int(generator.spawn(1)[0].integers(2**32))
             return Past(self.cells, exact=True, seed=seed)
         require_whole("size", size)
+        # What the past shows of each group: approved and good, approved and bad, denied.
         visible = np.column_stack([self.joint[:, :2], self.joint[:, 2:].sum(axis=1)])
         counts = generator.multinomial(size, visible.ravel() / visible.sum())
         return Past(cells_of(self.groups, counts.reshape(visible.shape)))
 
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` people arrive, in random order."""
+        # Without the last edge: rounded, the sum may lie below a number that is drawn.
         edges = np.cumsum(self.joint)[:-1]
         kind = np.searchsorted(edges, np.random.default_rng(seed).random(size), side="right")
         cell = kind % 4
