@@ -94,12 +94,14 @@ class Question(JsonValue):
             _require_error_level("delta_wrong_fair", self.delta_wrong_fair)
         if self.delta_wrong_unfair is not None:
             _require_error_level("delta_wrong_unfair", self.delta_wrong_unfair)
+        # A frozen dataclass can be filled in here only by this detour.
         object.__setattr__(self, "compare", _shortest_form(self.compare))
         self._require_threshold_within_scale()
 
     def _require_threshold_within_scale(self) -> None:
         """Raise if no gap can be above ``gamma + epsilon``."""
         got = f"{self.gamma!r} + {self.epsilon!r}"
+        # Strict, because above(rate, 1) of a ratio would divide by 0.
         if self.gap_scale is GapScale.RATIO and self.threshold >= 1.0:
             raise InvalidInput(
                 "'gamma' + 'epsilon' of a ratio must be below 1, the gap between nothing and "
@@ -154,6 +156,7 @@ class Question(JsonValue):
 
     def truth(self, gap: float) -> frozenset[Verdict]:
         """Return the verdicts that are right for a true gap."""
+        # Two ifs: between gamma and gamma + epsilon both verdicts are right.
         right_verdicts = set()
         if gap <= self.threshold:
             right_verdicts.add(Verdict.FAIR)
@@ -249,6 +252,7 @@ class Costs(JsonValue):
                 f"got {self.groups!r}"
             )
 
+    # The mapping has no hash of its own, and the order of its groups does not matter.
     def __hash__(self) -> int:
         return hash((self.feature, self.label, tuple(sorted(self.groups.items()))))
 

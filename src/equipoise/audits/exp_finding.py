@@ -63,6 +63,7 @@ def _estimate_rates(audit: ExpAudit, weights: Mapping[str, Weight]) -> RateEstim
     rates = p_hat / q_hat
     past_error = _past_error(audit)
     online_error = _online_error(audit, weights, q_hat)
+    # Both errors are relative. Each bound takes the side of both that moves the rate furthest.
     low = rates * max(1.0 - past_error, 0.0) / (1.0 + online_error)
     high = rates * (1.0 + past_error) / np.maximum(1.0 - online_error, 1e-12)
     if audit.weights != "published":
@@ -93,6 +94,7 @@ def _online_error(audit: ExpAudit, weights: Mapping[str, Weight], q_hat: Array) 
 
     Both ``q_hat`` and the result have shape (outcomes, groups).
     """
+    # A standard error of 0 must not pass for certainty.
     errors = [max(weight.standard_error, 1.0 / weight.size) for weight in weights.values()]
     by_chance = audit.constants.z * np.array(errors)
     by_bias = np.array([audit.branches[group].error for group in weights])

@@ -80,6 +80,7 @@ def conclude(
     """Say that nobody else will come, and give the verdict that the evidence supports."""
     live = shared.open_audit(ledger, name, actor)
     failing = parse_verdicts(fail_on)
+    # After a verdict nobody is asked anyway, so there is nothing to confirm.
     if live.finding is None and not yes:
         _confirm_conclusion(live)
     finding = live.conclude(why)
@@ -89,7 +90,7 @@ def conclude(
 
 def _confirm_conclusion(live: LiveAudit) -> None:
     """Ask whether an audit without a verdict shall end; leave the program if not."""
-    if not can_ask():
+    if not can_ask():  # a script would wait for ever for an answer
         raise InvalidInput(
             "'conclude' ends the audit for good: nobody will be asked any more. Add --yes to "
             "say that this is meant"

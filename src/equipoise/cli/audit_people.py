@@ -221,6 +221,7 @@ def _carry_out(
 
     score_values = score_values or {}
     roles = (*person_values, *score_values)
+    # Exactly one of the two: both None, or both given, is a mistake.
     if (person_values["person"] is None) == (file is None):
         arguments = " ".join(role.upper() for role in person_values)
         raise InvalidInput(f"say whom it is about, {arguments} or --file FILE: one of the two")
@@ -234,6 +235,7 @@ def _carry_out(
     lacking = [repr(role.upper()) for role, text in person_values.items() if text is None]
     if lacking:
         raise InvalidInput(f"{' and '.join(lacking)} must stand after 'PERSON'")
+    # A typed person is read like a row of a file whose columns have the names of the roles.
     reader = RowReader(live.settings, verb, None, {role: role for role in roles}, constants)
     command = reader.build_command({**person_values, **score_values})
     return describe_reply(live.do(command), command)
@@ -281,6 +283,6 @@ def correct(
     """Replace an outcome that was wrong; the old one stays in the ledger."""
     live = shared.open_audit(ledger, name, actor)
     right_outcome = live.settings.values.read_bit("outcome", outcome)
-    finding_before = live.finding
+    finding_before = live.finding  # a correction may take the verdict back, and the answer says so
     answer = describe_reply(live.correct(person, right_outcome, why))
     show(with_verdict(live, answer, finding_before), json)

@@ -343,6 +343,7 @@ class PastDecisions:
             message = describe_unread_table(error.problems, error.proposal, command, more_options)
             raise BadData(message) from None
         self._require_strata(history.cells.groups, question)
+        # Only once the table was read: a saved reading is one that works.
         if self.save is not None:
             prices = load_question(self.source).costs
             if costs is not None:
@@ -356,6 +357,7 @@ class PastDecisions:
         from equipoise.history.options import places_of
         from equipoise.history.saved_readings import load_reading
 
+        # The source may be a saved reading, and neither that nor the table behind it may be lost.
         kept_source, _ = load_reading(self.source, {**self.options})
         for places in (self.source, places_of(kept_source)):
             refuse_overwriting(output, places, "a source of past decisions")

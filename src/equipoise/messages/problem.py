@@ -87,6 +87,7 @@ class Message:
     fixes: tuple[Fix, ...] = ()
 
     def __str__(self) -> str:
+        # Imported here because the module that describes messages needs this one.
         from equipoise.messages.python import describe
 
         return describe(self)
@@ -170,7 +171,7 @@ def plain_value(value: Any) -> Any:
 
 def _value_from_plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        if set(value) == {"choices"}:
+        if set(value) == {"choices"}:  # no argument of History.read has a key of this name
             return OpenChoice(tuple(value["choices"]))
         return {name: _value_from_plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):

@@ -28,6 +28,7 @@ class PythonSpelling:
 
     def setting(self, argument: str, value: Any) -> str:
         """Return an argument with its value, as in a call."""
+        # Not an argument of its own: the question's comparison takes it.
         if argument == "leave_out":
             names = value if isinstance(value, list | tuple) else [value]
             return f"Compare(leave_out=({', '.join(map(spell_value, names))},))"

@@ -67,12 +67,12 @@ class ShellSpelling:
         if option is None or argument == "confirm":
             return option
         by_role = value if isinstance(value, Mapping) else {"": value}
-        words = []
+        typed_options = []
         for role, role_values in by_role.items():
             for part in role_values if isinstance(role_values, list | tuple) else [role_values]:
                 text = spell_value(part)
-                words.append(f"{option} {_quote(f'{role}={text}' if role else text)}")
-        return " ".join(words)
+                typed_options.append(f"{option} {_quote(f'{role}={text}' if role else text)}")
+        return " ".join(typed_options)
 
 
 SHELL = ShellSpelling()
@@ -101,13 +101,14 @@ def finished_command(
     that have nothing to do with reading. Both are words as the shell takes them, unquoted.
     """
     options = [SHELL.setting(name, value) for name, value in proposal.arguments.items()]
-    words = [
+    # The options are quoted already. shlex.join would quote them once more, as one word each.
+    command_words = [
         "equipoise",
         *map(_quote, (*command, *proposal.places)),
         *(option for option in options if option is not None),
         *map(_quote, more_options),
     ]
-    return " ".join(words)
+    return " ".join(command_words)
 
 
 def describe_unread_table(
@@ -118,6 +119,7 @@ def describe_unread_table(
 ) -> str:
     """Return all problems of a table and the command that reads it, for the shell."""
     text = numbered([describe(problem) for problem in problems])
+    # A table in memory has no place that a command could name.
     if proposal is None or not proposal.places:
         return text
     finished = finished_command(proposal, command, more_options)
@@ -140,9 +142,8 @@ def describe_refusal(refusal: Refusal) -> str:
     fix = refusal.fix
     if fix is None:
         return refusals.fill_in(refusal, "")
-    words = ["equipoise", "audit", fix.method, refusal.audit, *fix.shell_arguments]
-    command = shlex.join(words)
-    if fix.needs_reason:
+    command = shlex.join(["equipoise", "audit", fix.method, refusal.audit, *fix.shell_arguments])
+    if fix.needs_reason:  # only the person knows it, so it stays a placeholder
         command += " --why REASON"
     return refusals.fill_in(refusal, command)
 

@@ -165,13 +165,15 @@ class Family:
             x = np.concatenate(numbers)[:, None]
             return Nodes(self.statistics(x), self.log_base(x))
         total_length = sum(high - low for low, high in pieces)
+        # A long interval gets more panels, and each at least one.
         panel_edges = []
         for low, high in pieces:
             n_panels = 1 + int(PANELS_PER_INTEGRAL * (high - low) / total_length)
             panel_edges.append(np.linspace(low, high, n_panels + 1))
-        left = np.concatenate([edges[:-1] for edges in panel_edges])[:, None]
+        # axes: panel, node. The nodes lie in [-1, 1], so each panel is stretched to that length.
+        panel_starts = np.concatenate([edges[:-1] for edges in panel_edges])[:, None]
         half_width = np.concatenate([np.diff(edges) for edges in panel_edges])[:, None] / 2.0
-        x = (left + half_width * (PANEL_NODES + 1.0)).reshape(-1, 1)
+        x = (panel_starts + half_width * (PANEL_NODES + 1.0)).reshape(-1, 1)
         log_weight = np.log(half_width * PANEL_WEIGHTS).ravel()
         return Nodes(self.statistics(x), self.log_base(x) + log_weight)
 
@@ -225,6 +227,7 @@ class Family:
         """Turn uniform numbers of shape (n, d) into draws from ``E_theta``."""
         low, high = self.reach(theta)
         x = np.arange(low, high + 1.0) if self.discrete else np.linspace(low, high, 2**15 + 1)
+        # Up to a factor, which cancels: W is not needed, and softmax does not overflow.
         density = softmax(self.log_base(x[:, None]) + self.statistics(x[:, None]) @ theta)
         if self.discrete:
             return np.asarray(x[np.searchsorted(np.cumsum(density)[:-1], uniforms)])
@@ -253,6 +256,7 @@ class Family:
             return self._moments(theta)[0] - mean
 
         low, high = self.bounds
+        # The mean grows with theta. A mean beyond the ends has no root between them.
         if mean_excess(low) >= 0.0:
             return low
         if mean_excess(high) <= 0.0:
@@ -400,6 +404,7 @@ class Poisson(ContinuousPoisson):
 
     def reach(self, theta: Array) -> tuple[float, float]:
         """Return whole numbers around the mean."""
+        # Below 0 the continuous law is nearly exponential, and its reach is not that of this one.
         low, high = super().reach(np.maximum(theta, 0.0))
         return float(np.floor(low)), float(np.ceil(high))
 
@@ -426,6 +431,7 @@ class Binomial(Family):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_whole("n", self.n)
+        # A frozen dataclass can be filled in here only by this detour.
         object.__setattr__(self, "ends", (0.0, float(self.n)))
 
     def log_base(self, X: Array) -> Array:

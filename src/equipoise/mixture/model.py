@@ -166,6 +166,7 @@ class PastFeatures:
         rows = self._rows
         model = MixtureModel({}, {}, {})
         for label in dict.fromkeys(rows.groups[rows.teaches & rows.approved].tolist()):
+            # Its problem is raised only if somebody uses the model of this group.
             try:
                 self._fit_group(label, fit, model)
             except BadData as error:
@@ -180,7 +181,7 @@ class PastFeatures:
         in_fit = rows.teaches & (rows.groups == label)
         if isinstance(self.accepts, str):
             rule = learn_rule(rows.points[in_fit], rows.approved[in_fit], self.accepts, self.seed)
-            in_fit[in_fit] = rule.fresh
+            in_fit[in_fit] = rule.fresh  # the laws are fitted to people who did not teach the rule
             model.rules[str(label)] = rule.words
             fit_law = partial(_law_inside, rule, fit)
         else:
@@ -208,6 +209,7 @@ class PastFeatures:
                 "'outcome' must be 0 or 1 for everybody approved; leave out people of unknown "
                 "outcome, as if they had never applied, if the reasons have nothing to do with it"
             )
+        # Drawn by row, so that both halves have approved and denied people in their proportion.
         teaches = apart(self.seed).random(len(points)) >= self.held_out
         return _Rows(points, groups, outcomes, approved, teaches)
 

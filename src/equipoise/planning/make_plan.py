@@ -145,14 +145,14 @@ class Plan(JsonValue, Displayable):
     def _draw(self, ax: Axes) -> None:
         from equipoise.display import draw_ranges, wrap_caption
 
-        reached: list[float] = []
+        costs_reached: list[float] = []
         for case in self.cases:
-            reached += [cost for cost in case.cost.values() if cost]
-        unreachable = 3.0 * max(
-            reached, default=1.0
-        )  # where a cost that cannot be reached is drawn
+            costs_reached += [cost for cost in case.cost.values() if cost]
+        # A cost that no audit reaches is drawn to the right of all others.
+        unreachable = 3.0 * max(costs_reached, default=1.0)
         rows = []
         for case in self.cases:
+            # At least 0.5, because the axis is logarithmic and a cost may be 0.
             costs = [unreachable if cost is None else max(cost, 0.5) for cost in case.cost.values()]
             low, middle, high = costs
             rows.append((f"{case.scenario.name}\n{case.scenario.expect}", low, middle, high))
@@ -260,6 +260,7 @@ def plan(
     chance = _chance_of_budget(past, question, costs, cases, budget)
     recommended, advice = _advise(free, _cases_for_advice(cases))
     others: tuple[OtherAudit, ...] = ()
+    # RS-Audit and Baseline count approved people by outcome; the notes say that they are left out.
     if not past.cells.unknown:
         others = _price_other_audits(past, question, costs, usual_rates)
     return Plan(
@@ -309,6 +310,7 @@ def _notes(past: Past, question: Question) -> tuple[str, ...]:
 
 def _cases_for_advice(cases: Sequence[Forecast]) -> Sequence[Forecast]:
     """Return the case that random accepts support, if it can be decided; else all cases."""
+    # The other cases are guesses. This one rests on labels of denied people.
     for case in cases:
         if case.scenario.kind is ScenarioKind.RANDOM_ACCEPTS and case.is_decidable:
             return [case]
@@ -332,7 +334,7 @@ def _advise(free: Check, cases: Sequence[Forecast]) -> tuple[str | None, str]:
         cheapest_case = f"if {cases[0].scenario.name}"
         dearest_case = "then"
     advice = f"run the adaptive audit; it costs about {min(medians):,.4g} {cheapest_case}"
-    if undecided:
+    if undecided:  # a largest cost would be misleading, because of these cases there is none
         advice += (
             f"; {len(undecided)} of {len(cases)} cases cannot be decided with this past: "
             f"{describe_rows_needed(undecided)}"

@@ -70,6 +70,7 @@ def write_report(audit: Report | LiveAudit | Audit, path: str | Path | None = No
     path = Path(file_name(name, ".html") if path is None else path)
     if path.suffix not in REPORT_SUFFIXES:
         raise UnknownName("form of report", path.suffix or path.name, REPORT_SUFFIXES)
+    # A report over the ledger's own file would destroy the audit.
     if isinstance(audit, LiveAudit):
         audit.refuse_overwriting(path)
     report = Report.of(audit) if isinstance(audit, LiveAudit) else audit
@@ -85,6 +86,7 @@ def write_report(audit: Report | LiveAudit | Audit, path: str | Path | None = No
 
 
 def _to_json(data: dict[str, Any]) -> str:
+    # allow_nan would write NaN, which is no JSON, so that other programs refuse the file.
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -184,6 +186,8 @@ def _selection_tables(history: Past, question: Question) -> list[SelectionTable]
     missing_name = None if history.coding is None else history.coding.grouping.missing
     tables = [_selection_table("", history, question, missing_name)]
     for column, cells in history.attributes.items():
+        # An attribute has other groups than the intersections of the question: "against" names
+        # none of them, so all pairs are compared.
         left_out = [name for name in question.comparison.leave_out if name in cells]
         comparison = Comparison(question.comparison.by, leave_out=left_out)
         question_by_column = replace(question, compare=comparison)
@@ -215,6 +219,7 @@ def _all_tables(finding: Finding) -> dict[str, Markup]:
 
 def _write_text(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
+    # Whole or not at all: a reader never meets half of a report.
     with replace_file(path) as file:
         file.write(text)
     return path

@@ -161,6 +161,7 @@ def run_setting(
     from joblib import Parallel, delayed
 
     name = setting.audit.name
+    # A class of the user's own may have the same name, and is not what the formulas describe.
     has_draw = name in ("baseline", "rs", "exp") and setting.audit is audit_class(name)
     if has_draw and setting.at_once:
         from equipoise.simulation.draw_exp_audit import draw_exp
@@ -169,6 +170,7 @@ def run_setting(
         drawn_runs = draw_exp(setting) if name == "exp" else draw_tau(setting)
         if drawn_runs is not None:
             return drawn_runs
+    # A seed for each run, so that results do not depend on how many processes there are.
     seeds = SeedSequence(setting.seed).spawn(setting.repeats)
     tasks = (delayed(_run_once)(setting, repeat, seed) for repeat, seed in enumerate(seeds))
     runs = []
@@ -183,6 +185,7 @@ def _run_once(setting: Setting, repeat: int, seed: SeedSequence) -> tuple[object
     audit = setting.begin_repeat(repeat, rng)
     if audit is None:
         return UNDECIDED_RUN
+    # Not isinstance: an audit of the user's own goes person by person, even if it is a subclass.
     if type(audit) is AdaptiveAudit and setting.at_once:
         run_in_blocks(audit, DeniedPeople.of(audit, setting.world), rng)
         audit.conclude()
