@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from equipoise.messages.refusals import Refusal
 
-_MOST_NAMES = 20  # that an error lists
+_MAX_NAMES_LISTED = 20  # that an error lists
 _LONGEST_REPR = 60  # of a value that an error shows
 
 
@@ -65,11 +65,11 @@ class UnknownName(InvalidInput):
     def __init__(
         self, kind: str, name: object, known: Iterable[object], *, remedy: str = ""
     ) -> None:
-        known_names = [str(known_name) for known_name in known]
-        nearest = get_close_matches(str(name), known_names, n=1, cutoff=0.6)
+        choices = list(map(str, known))
+        nearest = get_close_matches(str(name), choices, n=1, cutoff=0.6)
         hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-        listing = ", ".join(known_names[:_MOST_NAMES]) or "none"
-        if len(known_names) > _MOST_NAMES:
+        listing = ", ".join(choices[:_MAX_NAMES_LISTED]) or "none"
+        if len(choices) > _MAX_NAMES_LISTED:
             listing += ", …"
         ending = f". {remedy}" if remedy else ""
         super().__init__(f"unknown {kind} {str(name)!r}.{hint} Known: {listing}{ending}")

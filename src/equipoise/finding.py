@@ -197,10 +197,10 @@ def _largest_of(gaps: Sequence[Interval]) -> Interval:
     )
 
 
-def _stack(rates: RatesByGroup, number_of: Callable[[Interval], float | None]) -> Array:
-    """Return a number of every interval; axes: rate, group."""
-    rows = [[number_of(interval) for interval in by.values()] for by in rates.values()]
-    return np.array(rows, dtype=float)
+def _stack(rates: RatesByGroup, select: Callable[[Interval], float | None]) -> Array:
+    """Return one number of every interval, such as its lower end; axes: rate, group."""
+    rows = [list(map(select, by_group.values())) for by_group in rates.values()]
+    return np.array(rows, dtype=float)  # None, where there is no estimate, becomes NaN
 
 
 def compared_pairs(

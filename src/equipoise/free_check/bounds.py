@@ -55,9 +55,9 @@ class CheckInputs:
 
     def __post_init__(self) -> None:
         if self.uses_deciders and (self.uses_random_accepts or self.assume):
-            other = "random accepts" if self.uses_random_accepts else "assume"
+            bound_by = "random accepts" if self.uses_random_accepts else "assume"
             raise InvalidInput(
-                f"'deciders' and {other!r} each bound how many of the denied would do well, and "
+                f"'deciders' and {bound_by!r} each bound how many of the denied would do well, and "
                 "there is no proof for both together; leave out one"
             )
 

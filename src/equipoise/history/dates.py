@@ -47,11 +47,12 @@ def cut_period(table: Table, options: ReadOptions) -> Table:
     counted_days = table.count([DayOf(column)], MAX_DAYS)
     row_counts = {str(text): int(count) for text, count in counted_days}
     days = read_days(column, row_counts)
-    texts_of_period = [
-        text
-        for text, day in days.items()
-        if (since is None or day >= since) and (until is None or day < until)
-    ]
+    texts_of_period = []
+    for text, day in days.items():
+        is_before = since is not None and day < since
+        is_after = until is not None and day >= until
+        if not (is_before or is_after):
+            texts_of_period.append(text)
     if not texts_of_period:  # most likely a mistyped year: show which days there are
         days_present = days.values()
         fields = {"column": column, "first": str(min(days_present)), "last": str(max(days_present))}

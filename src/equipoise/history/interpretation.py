@@ -168,8 +168,11 @@ def _label_group_column(
 ) -> tuple[dict[str, str], list[Note]]:
     """Return how each value of a group column is called, by its key."""
     row_counts = count_by_column(rows, column)
-    missing = {text: count for text, count in row_counts.items() if is_missing(text)}
-    present = {text: count for text, count in row_counts.items() if text not in missing}
+    missing: dict[str, int] = {}
+    present: dict[str, int] = {}
+    for text, count in row_counts.items():
+        counts = missing if is_missing(text) else present
+        counts[text] = count
     labels = choose_labels(present)
     if len(labels) > options.max_groups:
         examples = [*labels.values()][:3]
@@ -299,59 +302,83 @@ def check_outcomes_fit_decisions(rows: RowCombinations, options: ReadOptions) ->
 
     Returns a note if outcomes of denied people are left out.
     """
+    people = _PeopleByDecision.of(rows)
     # If decisions are reversed, both other problems only follow from that, so it goes first.
     for problem in (
-        _decision_reversed(rows, options),
-        _outcome_unknown(rows, options),
-        _denied_with_outcome(rows, options),
+        _decision_reversed(people, options),
+        _outcome_unknown(people, options),
+        _denied_with_outcome(people, options),
     ):
         if problem is not None:
             raise UnreadTable(problem)
-    n_labelled = n_rows(row for row in rows if row.is_denied and row.has_outcome)
+    n_labelled = n_rows(people.denied_with_outcome)
     if not n_labelled:
         return []
     fields = {"column": options.outcome, "rows": n_labelled}
     return [Note("denied-outcomes-left-out", fields)]
 
 
-def _decision_reversed(rows: RowCombinations, options: ReadOptions) -> Problem | None:
+@dataclass(frozen=True)
+class _PeopleByDecision:
+    """Rows by their decision, and those among them whose outcome is not as it should be.
+
+    ``not_approved`` are all whom the policy denied; ``denied`` leaves out random accepts.
+    """
+
+    approved: RowCombinations
+    approved_without_outcome: RowCombinations
+    not_approved: RowCombinations
+    denied: RowCombinations
+    denied_with_outcome: RowCombinations
+
+    @classmethod
+    def of(cls, rows: RowCombinations) -> _PeopleByDecision:
+        approved = [row for row in rows if row.is_approved]
+        denied = [row for row in rows if row.is_denied]
+        return cls(
+            approved=approved,
+            approved_without_outcome=[row for row in approved if row.outcome_bit is None],
+            not_approved=[row for row in rows if not row.is_approved],
+            denied=denied,
+            denied_with_outcome=[row for row in denied if row.has_outcome],
+        )
+
+
+def _decision_reversed(people: _PeopleByDecision, options: ReadOptions) -> Problem | None:
     """Return a problem if outcomes are known mostly for people who were read as denied."""
     # What a person said about the decisions is not doubted.
     if any(options.explained_values(argument, "decision") for argument in MEANINGS):
         return None
-    approved = [row for row in rows if row.is_approved]
-    denied = [row for row in rows if row.is_denied]
-    n_unknown = n_rows(row for row in approved if row.outcome_bit is None)
-    n_denied_labelled = n_rows(row for row in denied if row.has_outcome)
-    lack_most_approved = 10 * n_unknown > 9 * n_rows(approved)  # more than 90%
-    have_most_denied = 2 * n_denied_labelled > n_rows(denied)  # more than half
+    n_unknown = n_rows(people.approved_without_outcome)
+    n_denied_labelled = n_rows(people.denied_with_outcome)
+    lack_most_approved = 10 * n_unknown > 9 * n_rows(people.approved)  # more than 90%
+    have_most_denied = 2 * n_denied_labelled > n_rows(people.denied)  # more than half
     if not (lack_most_approved and have_most_denied):
         return None
-    values = count_by_decision(denied)
+    values = count_by_decision(people.denied)
     keys = sorted({key_of(value) for value in values})
     fix = Fix("positive", tuple(keys), role="decision")
     fields = {"column": options.decision, "values": [*values]}
     return Problem("decision-reversed", fields, (fix,))
 
 
-def _outcome_unknown(rows: RowCombinations, options: ReadOptions) -> Problem | None:
+def _outcome_unknown(people: _PeopleByDecision, options: ReadOptions) -> Problem | None:
     """Return a problem if approved people lack an outcome and options do not say what to do."""
-    approved = [row for row in rows if row.is_approved]
-    unknown = [row for row in approved if row.outcome_bit is None]
+    unknown = people.approved_without_outcome
     if not unknown or options.unknown != "refuse":
         return None
     unknown_by_group = count_by_group(unknown)
-    by_group = [
-        f"{group}: {unknown_by_group.get(group, 0):,} of {n_approved:,} approved"
-        for group, n_approved in sorted(count_by_group(approved).items())
-    ]
+    by_group = []
+    for group, n_approved in sorted(count_by_group(people.approved).items()):
+        n_unknown = unknown_by_group.get(group, 0)
+        by_group.append(f"{group}: {n_unknown:,} of {n_approved:,} approved")
     fields = {"column": options.outcome, "rows": n_rows(unknown), "by_group": few_of(by_group)}
     return Problem("outcome-unknown", fields, (Fix("unknown", ("bounds",)),))
 
 
-def _denied_with_outcome(rows: RowCombinations, options: ReadOptions) -> Problem | None:
+def _denied_with_outcome(people: _PeopleByDecision, options: ReadOptions) -> Problem | None:
     """Return a problem if denied people have an outcome and options do not say what to do."""
-    labelled = [row for row in rows if row.is_denied and row.has_outcome]
+    labelled = people.denied_with_outcome
     if not labelled or options.denied_outcomes != "error":
         return None
     fields = {
@@ -359,7 +386,7 @@ def _denied_with_outcome(rows: RowCombinations, options: ReadOptions) -> Problem
         "rows": n_rows(labelled),
         "outcomes": [*count_by_outcome(labelled)],
         "decision_column": options.decision,
-        "approved": count_by_decision(row for row in rows if row.is_approved),
-        "denied": count_by_decision(row for row in rows if not row.is_approved),
+        "approved": count_by_decision(people.approved),
+        "denied": count_by_decision(people.not_approved),
     }
     return Problem("denied-with-outcome", fields, (Fix("denied_outcomes", ("ignore",)),))

@@ -46,8 +46,8 @@ def require_random(counted: CountedTable) -> Note:
         samples = _denied_samples(counted, column)
         for group in counted.history.cells:
             accepted = samples.get((group, True), np.empty(0))
-            others = samples.get((group, False), np.empty(0))
-            p_values[column, group] = rank_test(accepted, others)
+            not_accepted = samples.get((group, False), np.empty(0))
+            p_values[column, group] = rank_test(accepted, not_accepted)
     (column, group), least_p = min(p_values.items(), key=lambda test: test[1])
     # Bonferroni: each test gets its part of the level.
     if least_p < REFUSAL_LEVEL / len(p_values):
@@ -125,11 +125,11 @@ def _read_number(text: str) -> float | None:
     return None
 
 
-def rank_test(accepted: Array, others: Array) -> float:
+def rank_test(accepted: Array, not_accepted: Array) -> float:
     """Return the p-value of Mann and Whitney's test, 1 if there is nothing to compare."""
     from scipy.stats import mannwhitneyu
 
-    if not (accepted.size and others.size):
+    if not (accepted.size and not_accepted.size):
         return 1.0
-    test = mannwhitneyu(accepted, others, use_continuity=False, method="asymptotic")
+    test = mannwhitneyu(accepted, not_accepted, use_continuity=False, method="asymptotic")
     return float(np.nan_to_num(test.pvalue, nan=1.0))  # NaN if all values are the same

@@ -198,16 +198,21 @@ def _all_end(paths: Sequence[str], endings: tuple[str, ...]) -> bool:
 
 
 def _lake(folder: Path) -> str | None:
-    return next(
-        (lake_format for marker, lake_format in LAKE_FORMATS.items() if any(folder.glob(marker))),
-        None,
-    )
+    """Return the name of the table format whose files a folder holds, None for plain files."""
+    for marker, lake_format in LAKE_FORMATS.items():
+        if any(folder.glob(marker)):
+            return lake_format
+    return None
 
 
 def _require_no_lake(paths: Sequence[str]) -> None:
     """Raise if files belong to a table format that says elsewhere which rows are still there."""
-    for folder in {folder for path in paths for folder in Path(os.path.abspath(path)).parents}:
-        if lake_format := _lake(folder):
+    folders: set[Path] = set()
+    for path in paths:
+        folders.update(Path(os.path.abspath(path)).parents)
+    for folder in folders:
+        lake_format = _lake(folder)
+        if lake_format is not None:
             raise InvalidInput(
                 f"'source': files of the {lake_format} table {str(folder)!r} may hold deleted "
                 "rows; name the folder of a Delta table; read another with Spark or its own "
@@ -279,12 +284,10 @@ def _new_connection(path: str | None) -> DuckDBPyConnection:
 
 def _scan_columns(columns: Mapping[Any, Any]) -> DuckDBPyRelation:
     """Let DuckDB scan a mapping of names to lists, arrays or series; objects are read as text."""
-    arrays = {
-        str(name): column
-        if isinstance(column, np.ndarray) and column.dtype.kind != "U"
-        else np.array(column, dtype=object)
-        for name, column in columns.items()
-    }
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    for name, column in columns.items():
+        is_scannable = isinstance(column, np.ndarray) and column.dtype.kind != "U"
+        arrays[str(name)] = column if is_scannable else np.array(column, dtype=object)
     shapes = {name: array.shape[:1] for name, array in arrays.items()}
     if len(set(shapes.values())) != 1 or () in shapes.values():
         lengths = ", ".join(f"{shape} in {name!r}" for name, shape in shapes.items()) or "no column"

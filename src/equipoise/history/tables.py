@@ -160,12 +160,10 @@ def duckdb_table(name: str, rows: DuckDBPyRelation) -> SqlTable:
     if is_shared:
         table_name += f" {uuid4().hex}"
     with as_bad_data(name):  # its connection may be closed
-        types = zip(rows.columns, rows.types, strict=True)
-        zoned_columns = [
-            column
-            for column, column_type in types
-            if str(column_type) == "TIMESTAMP WITH TIME ZONE"
-        ]
+        zoned_columns = []
+        for column, column_type in zip(rows.columns, rows.types, strict=True):
+            if str(column_type) == "TIMESTAMP WITH TIME ZONE":
+                zoned_columns.append(column)
         if zoned_columns:  # DuckDB would hand out none of them without pytz
             without_zone = (
                 duckdb.ColumnExpression(column).cast("TIMESTAMP").alias(column)
@@ -195,8 +193,8 @@ def as_bad_data(name: str, secret_of: str = "") -> Iterator[None]:
         raise
     except Exception as error:
         error_text = hide_secrets(str(error).strip(), secret_of) or type(error).__name__
-        for words, code in PROBLEM_OF_ERROR.items():
-            if words in error_text:
+        for phrase, code in PROBLEM_OF_ERROR.items():
+            if phrase in error_text:
                 raise UnreadTable(Problem(code, {"table": name})) from None
         raise BadData(f"cannot read {name}: {error_text.splitlines()[0]}") from None
 

@@ -309,18 +309,18 @@ class Database:
                 yield self.held[0]
             except driver_errors() as error:
                 self.close()  # whatever it was, begin anew
-                words = hide_secrets(str(error).strip(), self.url)
-                raise LedgerError(self._explain(words)) from error
+                complaint = hide_secrets(str(error).strip(), self.url)
+                raise LedgerError(self._explain(complaint)) from error
 
-    def _explain(self, words: str) -> str:
+    def _explain(self, complaint: str) -> str:
         """Return what a driver's complaint means for the caller."""
         sentence = _OTHER_COMPLAINT
         for marks, meaning in _COMPLAINTS:
-            if any(mark in words.lower() for mark in marks):
+            if any(mark in complaint.lower() for mark in marks):
                 sentence = meaning
                 break
         return sentence.format(
-            ledger=self.shown, timeout=self.timeout, words=words, repeat=_SAFE_TO_REPEAT
+            ledger=self.shown, timeout=self.timeout, words=complaint, repeat=_SAFE_TO_REPEAT
         )
 
     @contextmanager

@@ -246,11 +246,12 @@ class Checkpoint(JsonValue):
 
 def read_checkpoints(path: str | Path, audit: str | None = None) -> list[tuple[int, str]]:
     """Return the checkpoints of an audit, by id, that a file holds; all of them if left out."""
-    found = _read_lines(path, Checkpoint.from_json, "a file of checkpoints")
-    mine = [(point.seq, point.hash) for point in found if audit in (None, point.audit)]
-    if not mine:
+    checkpoints = _read_lines(path, Checkpoint.from_json, "a file of checkpoints")
+    heads = [(point.seq, point.hash) for point in checkpoints if audit in (None, point.audit)]
+    # To find nothing is no proof: without a checkpoint every ledger would extend what was kept.
+    if not heads:
         raise InvalidInput(f"{path} holds no checkpoint of this audit")
-    return mine
+    return heads
 
 
 def read_keys(path: str | Path) -> list[dict[str, object]]:
@@ -258,14 +259,15 @@ def read_keys(path: str | Path) -> list[dict[str, object]]:
     return _read_lines(path, json.loads, "a table of keys")
 
 
-def _read_lines(path: str | Path, make: Callable[[str], T], what: str) -> list[T]:
+def _read_lines(path: str | Path, make: Callable[[str], T], content: str) -> list[T]:
+    """Return what ``make`` builds from each line; ``content`` names the file in an error."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
         return [make(line) for line in lines if line.strip()]
     except OSError as error:
         raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{path} is not {what}: {error}") from error
+        raise InvalidInput(f"{path} is not {content}: {error}") from error
 
 
 def write_lines(path: str | Path, lines: Iterable[str], *, secret: bool = False) -> None:

@@ -226,7 +226,7 @@ class AuditState:
         steps = self.steps
         if self.settings.assist is None:  # where scores decided, corrections come in order
             steps = apply_corrections(steps)
-        answer_places = [at for at, step in enumerate(steps, start=1) if step.kind != "asked"]
+        answer_places = [place for place, step in enumerate(steps, start=1) if step.kind != "asked"]
         n_answers = len(answer_places)
         stride = max(1, n_answers // max(1, points))
         # place in the log -> how many answers there are until there
@@ -236,8 +236,8 @@ class AuditState:
             if number % stride == 0 or number == n_answers
         }
         start = _evidence_point(audit, 0)
-        later = [_evidence_point(audit, answers_at[at]) for at in audit.replay(steps, answers_at)]
-        return (start, *later)
+        stops = audit.replay(steps, answers_at)
+        return (start, *(_evidence_point(audit, answers_at[place]) for place in stops))
 
     @property
     def is_from_chain(self) -> bool:

@@ -405,10 +405,10 @@ def read_audit(connection: Connection, audit_id: int, *, lock: bool = False) -> 
 
 
 def _find_people(
-    connection: Connection, audit_id: int, column: str, wanted: Sequence[str | int]
+    connection: Connection, audit_id: int, column: str, names: Sequence[str | int]
 ) -> list[PersonRecord]:
-    """Return the people whose pseudonym or number, by ``column``, is among those wanted."""
-    condition, values = connection.among(column, wanted)
+    """Return the people whose pseudonym or number, by ``column``, is among ``names``."""
+    condition, values = connection.among(column, names)
     table = "people"
     if connection.kind == "sqlite" and column == "person":
         # With more than a few names SQLite would rather walk through everybody.
