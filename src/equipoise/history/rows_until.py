@@ -185,10 +185,8 @@ def _draw_counts_at_stops(
     for place in range(n_goals):
         time = np.take_along_axis(stops.goal_times, order[:, place : place + 1], axis=1)
         is_waiting = time < stops.kind_times  # shape (repeats, kinds)
-        time_left = stops.kind_times - last_time
-        share_of_time = (time - last_time) / np.where(time_left > 0.0, time_left, 1.0)
-        share_of_time = np.where(is_waiting, share_of_time, 0.0)
-        came_before_stop += rng.binomial(before_stop - came_before_stop, share_of_time)
+        share_of_wait = _share_of_wait(stops.kind_times, last_time, time)
+        came_before_stop += rng.binomial(before_stop - came_before_stop, share_of_wait)
         came_after_stop += draw_arrivals(np.maximum(last_time, stops.kind_times), time)
         until_stop = np.where(is_waiting, came_before_stop, stops.people_at_stop)
         counts[:, place] = until_stop + came_after_stop
@@ -197,3 +195,13 @@ def _draw_counts_at_stops(
     place_of_goal = np.argsort(order, axis=1)[:, :, None]
     counts = np.take_along_axis(counts, place_of_goal, axis=1)
     return np.where(stops.is_reached[:, :, None], counts, 0)
+
+
+def _share_of_wait(kind_times: Array, last_time: Array, time: Array) -> Array:
+    """Return how much of the time until each kind's stop passes from ``last_time`` to ``time``.
+
+    It is 0 for kinds whose stop is over. The shape is (repeats, kinds).
+    """
+    time_left = kind_times - last_time
+    share = (time - last_time) / np.where(time_left > 0.0, time_left, 1.0)
+    return np.where(time < kind_times, share, 0.0)

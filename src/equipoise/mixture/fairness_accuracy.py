@@ -181,12 +181,14 @@ class _GroupOptions:
     ) -> _GroupOptions:
         law_zero, law_one = classifier.model.of(group)
         uniforms = sobol(law_zero.family.dimension(law_zero.theta), RATE_DRAWS, seed=0)
-        zeros = law_zero.family.from_uniforms(law_zero.theta, uniforms)
-        ones = law_one.family.from_uniforms(law_one.theta, uniforms)
-        odds_of_zeros = np.sort(classifier.log_odds(zeros, group))
-        odds_of_ones = np.sort(classifier.log_odds(ones, group))
+        people_zero = law_zero.family.from_uniforms(law_zero.theta, uniforms)
+        people_one = law_one.family.from_uniforms(law_one.theta, uniforms)
+        # Sorted, so that a search finds how many lie below a threshold.
+        odds_of_zeros = np.sort(classifier.log_odds(people_zero, group))
+        odds_of_ones = np.sort(classifier.log_odds(people_one, group))
         pooled = np.concatenate([odds_of_zeros, odds_of_ones])
         spread_out = np.quantile(pooled, np.linspace(0.0, 1.0, n_thresholds))
+        # Besides: approve everybody, the Bayes classifier's one half, approve nobody.
         log_odds = np.unique(np.concatenate([[-np.inf, 0.0, np.inf], spread_out]))
         fpr = 1.0 - np.searchsorted(odds_of_zeros, log_odds) / RATE_DRAWS
         tpr = 1.0 - np.searchsorted(odds_of_ones, log_odds) / RATE_DRAWS

@@ -102,16 +102,42 @@ def _half_space(approved: Array, denied: Array) -> tuple[Ask, Ask]:
         )
     low, high = box
     middle = (low + high) / 2.0
-    half_width = (high - low) / 2.0 * (1.0 + 1e-9) + 1e-12
-    normal = u + complement @ middle[:-1]
+    hyperplanes = _Hyperplanes(
+        centre=centre,
+        spread=spread,
+        origin=origin,
+        normal=u + complement @ middle[:-1],
+        offset=middle[-1],
+        complement=complement,
+        # A little wider, for the rounding of the linear programmes.
+        half_width=(high - low) / 2.0 * (1.0 + 1e-9) + 1e-12,
+    )
+    return (
+        lambda X: hyperplanes.value_at_end(X, 1.0) >= 0.0,
+        lambda X: hyperplanes.value_at_end(X, -1.0) < 0.0,
+    )
 
-    def value_at_end(X: Array, side: float) -> Array:
+
+class _Hyperplanes(NamedTuple):
+    """All hyperplanes of a box around the one with this ``normal`` and ``offset``.
+
+    Points are centred and scaled first: ``(x - centre) / spread - origin``. ``half_width`` is that
+    of the box, in the directions of ``complement`` and, last, of the offset.
+    """
+
+    centre: Array
+    spread: Array
+    origin: Array
+    normal: Array
+    offset: float
+    complement: Array
+    half_width: Array
+
+    def value_at_end(self, X: Array, side: float) -> Array:
         """Return the least (side 1) or largest (side -1) ``w . x - b`` over the box."""
-        x = (X - centre) / spread - origin
-        doubt = np.abs(x @ complement) @ half_width[:-1] + half_width[-1]
-        return np.asarray(x @ normal - middle[-1] - side * doubt)
-
-    return lambda X: value_at_end(X, 1.0) >= 0.0, lambda X: value_at_end(X, -1.0) < 0.0
+        x = (X - self.centre) / self.spread - self.origin
+        doubt = np.abs(x @ self.complement) @ self.half_width[:-1] + self.half_width[-1]
+        return np.asarray(x @ self.normal - self.offset - side * doubt)
 
 
 def _widest_margin(rows: Array, sign: Array) -> tuple[Array, float]:

@@ -153,12 +153,26 @@ def trunc_est(
     samples_of_repeats = np.split(statistics[steps.n : last_sample], theory.repeats)
     candidates = np.tile(start, (theory.repeats, 1))
     for i, samples in enumerate(samples_of_repeats):
-        for sample in samples:
-            # Algorithm 5, SampleGradient: an accepted draw of E_theta less a fresh sample
-            draw = family.statistics(_accepted_draw(candidates[i], family, oracle, rng))[0]
-            moved = candidates[i] - steps.eta * (draw - sample)
-            candidates[i] = ball.project(moved, family)
+        candidates[i] = _descend(start, samples, steps.eta, ball, family, oracle, rng)
     return _choose_by_majority(candidates, epsilon, start)
+
+
+def _descend(
+    start: Array,
+    samples: Array,
+    eta: float,
+    ball: Ball,
+    family: Family,
+    oracle: Oracle,
+    rng: np.random.Generator,
+) -> Array:
+    """Return the theta to which stochastic gradient steps lead, one step for each sample."""
+    theta = start
+    for sample in samples:
+        # Algorithm 5, SampleGradient: an accepted draw of E_theta less a fresh sample
+        draw = family.statistics(_accepted_draw(theta, family, oracle, rng))[0]
+        theta = ball.project(theta - eta * (draw - sample), family)
+    return theta
 
 
 def _choose_by_majority(candidates: Array, epsilon: float, start: Array) -> TruncEstResult:

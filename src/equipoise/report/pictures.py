@@ -52,6 +52,7 @@ def draw_gap(free: Finding | None, finding: Finding) -> Markup:
         before = Interval(free.lower, free.upper)
         rows = [("before, for free", before, PALE), ("now", current, BLUE)]
     largest = max(interval.upper for _, interval, _ in rows)
+    # Room for the zone "unfair" beside the threshold, even if all ranges lie below it.
     highest = min(1.0, max(largest, question.threshold * 1.6) * 1.04)
     top = 24.0
     bottom = top + 8.0 + GAP_ROW_HEIGHT * len(rows)

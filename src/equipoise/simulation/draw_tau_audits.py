@@ -209,9 +209,7 @@ def _draw_stream(
     outcomes = outcomes_to_estimate(audit.question)
     repeats = len(lengths)
     shares = outcome_shares(world)[:, stream]
-    joint = world.joint[stream]
-    denied_by_outcome = np.stack([joint[:, 3], joint[:, 2]])
-    denied_share = np.clip(denied_by_outcome / np.where(shares > 0.0, shares, 1.0), 0.0, 1.0)
+    denied_share = _denied_shares(world, stream, shares)
     # A goal is an outcome, by its place in `outcomes`, and a group, by its place in the stream.
     goals = [(index, place) for index in range(len(outcomes)) for place in range(len(stream))]
     phases = [goals] if audit.reuse_labels else [[goal] for goal in goals]
@@ -225,6 +223,16 @@ def _draw_stream(
         people = counts.max(axis=1).reshape(labelled.shape)
         labelled += rng.binomial(people, denied_share)
     return labelled
+
+
+def _denied_shares(world: CellWorld, stream: list[int], shares: Array) -> Array:
+    """Return the share of the denied among people of each outcome and group of a stream.
+
+    ``shares`` are those of the outcomes and groups, of shape (outcomes 0 and 1, groups).
+    """
+    joint = world.joint[stream]
+    denied_by_outcome = np.stack([joint[:, 3], joint[:, 2]])  # outcome 0 first, as in shares
+    return np.clip(denied_by_outcome / np.where(shares > 0.0, shares, 1.0), 0.0, 1.0)
 
 
 def _fill_in(
