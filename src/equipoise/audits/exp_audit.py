@@ -155,6 +155,7 @@ class ExpAudit(Audit):
         self._unseen_past: PastFeatures | None = None  # past people whom the fit did not see
         if model is None and weights != "published":
             self._unseen_past = history.features
+        # By features and by labels: where both are possible, each may spend half of delta.
         self._has_two_endings = weights != "published" or switch == "separation"
         level = exp_level(question) if self._has_two_endings else question.strictest_level
         self.constants = ExpConstants(question.epsilon, level, len(self.cells))
@@ -307,6 +308,7 @@ class ExpAudit(Audit):
         if answer.outcome is None:
             return self._conclude(f"the outcome of person {answer.ticket} is missing")
         self._coarse_phase[group].count_person(group, answer.outcome)
+        # Only people all of whom have features are a fair sample, so one without ends the list.
         if answer.features is None:
             self._coarse_people.pop(group, None)
         elif group in self._coarse_people:
@@ -317,6 +319,7 @@ class ExpAudit(Audit):
 
     def _learn_features(self, answer: Step) -> Finding | None:
         """Count a person's features for the weights (Algorithm 2, line 8)."""
+        # To leave the person out would bias the weight: who lacks features may differ.
         if answer.features is None:
             return self._conclude(f"the features of person {answer.ticket} are missing")
         self.feature_counts[answer.ticket.group].add(answer.features)
@@ -395,6 +398,7 @@ class ExpAudit(Audit):
                 return self._fall_back(why)
         self.phase = "features"
         self._first_ticket_of_phase = self._next_number
+        # At once, because free features of past people may be all that is needed.
         return self._weigh_if_complete()
 
     def _test_separation(self) -> str | None:
@@ -537,6 +541,7 @@ class ExpAudit(Audit):
     def _describe_vague_weight(self, branch: Branch, weight: Weight) -> str | None:
         """Return why a weight is not exact enough for the proof, or None if it is."""
         is_capped = branch.features == self.feature_cap
+        # With a cap of the user's own the finding says that no error probability is proven.
         if branch.way == "map" or is_capped:
             return None
         allowed = self.question.epsilon * min(weight.estimate, 1.0 - weight.estimate) / 12.0

@@ -75,6 +75,7 @@ class Settings:
     coding: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        # A frozen dataclass can be filled in here only by this detour.
         object.__setattr__(self, "name", inputs.name("name", self.name))
         object.__setattr__(self, "currency", inputs.text("currency", self.currency))
         self._check_audit()
@@ -98,6 +99,7 @@ class Settings:
         check_options(audit_class(self.audit), self.options, without=("budget", "model"))
         if assist is None:
             return
+        # Draws must follow from the sealed seed, so that verify can repeat them.
         if assist.seed is not None:
             raise InvalidInput("'seed' of 'assist' is the ledger's own; leave it out")
         if assist.max_price is not None:

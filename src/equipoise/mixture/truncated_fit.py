@@ -309,7 +309,8 @@ def _fit_from_solution(
     family: Family, frame: Frame, sample: Array, solution: _Solution, oracle_calls: int
 ) -> TruncatedFit:
     """Return the fit in the user's coordinates, with its errors and its acceptance."""
-    theta, integral = solution.theta, solution.integral
+    theta = solution.theta
+    integral = solution.integral
     if isinstance(integral, Nodes) and not solution.is_exact:
         ess = integral.ess(theta)
         share = float(solution.are_accepted.mean())
@@ -317,6 +318,7 @@ def _fit_from_solution(
         ess = np.inf
         share = _share_inside(frame.family, theta, integral)
     mean, hessian = integral.moments(theta)
+    # The sampled points add their own chance to that of the sample.
     covariance = _inverse(hessian) * (1.0 / len(sample) + 1.0 / ess)
     # d alpha / d theta = alpha (E[T | accepted] - E[T])
     slope = share * (mean - frame.family.mean_statistics(theta))
@@ -341,7 +343,7 @@ def _fit_from_solution(
 
 def _misfit(sample: Array, draws: Array) -> float:
     """Return the largest z-score of the sample's third absolute moments, column by column."""
-    if len(draws) < 100:
+    if len(draws) < 100:  # too few for moments: nothing can be said against the fit
         return 0.0
     centre = draws.mean(axis=0)
     spread = draws.std(axis=0) + 1e-300
@@ -504,7 +506,8 @@ class _HalfSpaceIntegral:
 def _fit_line(family: Family, sample: Array, ask: Ask) -> tuple[Nodes, Array, bool]:
     """Integrate over the accepted intervals, on a range that grows until it holds the law."""
     theta = family.fit(sample)
-    low, high = float(sample.min()), float(sample.max())
+    low = float(sample.min())
+    high = float(sample.max())
     law_low, law_high = family.reach(theta)
     for _ in range(20):
         low = min(low, law_low)
@@ -528,9 +531,11 @@ def _accepted_pieces(family: Family, ask: Ask, grid: Array) -> list[tuple[float,
         return [(number, number) for number in accepted_numbers.tolist()]
     accepted = ask(grid[:, None])
     changes = np.flatnonzero(accepted[1:] != accepted[:-1])
-    left, right = grid[changes], grid[changes + 1]
-    inside = np.where(accepted[changes], left, right)
-    outside = np.where(accepted[changes], right, left)
+    point_before = grid[changes]
+    point_after = grid[changes + 1]
+    inside = np.where(accepted[changes], point_before, point_after)
+    outside = np.where(accepted[changes], point_after, point_before)
+    # The grid only shows where the answer changes; bisection finds the cut itself.
     cuts = border(ask, inside[:, None], outside[:, None])[:, 0]
     ends = np.concatenate([grid[:1], cuts, grid[-1:]])
     is_accepted = ask((ends[1:] + ends[:-1])[:, None] / 2.0)
@@ -552,6 +557,7 @@ def _fit_importance(
             "through: it accepts (almost) nothing but the sample itself"
         )
     theta, on_edge = _newton(family, sample, integral, family.fit(sample))
+    # Only now is it known how much of the sampled points' weight lies where the law is.
     points_per_effective = n_points / max(integral.ess(theta), 1.0)
     needed_points = POINTS_PER_SAMPLE * len(sample) * points_per_effective
     if needed_points > n_points:

@@ -176,7 +176,7 @@ def describe_rows_needed(undecided: Sequence[Forecast]) -> str:
     fewest = min(rows_needed)
     most_rows = max(rows_needed)
     rows_text = _round_count(most_rows)
-    if most_rows >= 1.05 * fewest:
+    if most_rows >= 1.05 * fewest:  # else both ends would be the same number, once rounded
         rows_text = f"{_round_count(fewest)} to {rows_text}"
     return f"about {rows_text} past rows like these would do"
 
@@ -191,6 +191,7 @@ def arrivals_needed(cells: Cells, labels: Mapping[str, float]) -> float:
     arrivals = 0.0
     for group, label_count in labels.items():
         denied_share = cells[group].denied / cells.total
+        # People of all groups arrive at the same time, so the rarest group decides.
         if denied_share > 0.0:
             arrivals = max(arrivals, label_count / denied_share)
     return arrivals

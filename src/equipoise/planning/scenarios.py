@@ -195,12 +195,13 @@ def scenarios(
     known_rates = {} if denied_rate is None else denied_rate
     _check_known_rates(cells, known_rates)
     maker = _ScenarioMaker(cells, question, known_rates)
-    if known_rates.keys() == cells.keys():
+    if known_rates.keys() == cells.keys():  # then nothing is left to guess
         return (maker.make(ScenarioKind.AS_GIVEN, maker.rates_at(USUAL_RATIO)),)
     cases = []
     accepts = {
         group: counts.random_accepts[:2] for group, counts in cells.items() if counts.random_accepts
     }
+    # What the user knows goes before what the programme's labels suggest.
     if not known_rates and any(good + bad > 0 for good, bad in accepts.values()):
         rates = denied_rates_by_outcomes(cells, accepts)
         cases.append(maker.make(ScenarioKind.RANDOM_ACCEPTS, np.array(list(rates.values()))))
@@ -276,13 +277,14 @@ def _reach_gap(
     """
     from scipy.optimize import bisect
 
+    # The gap must fall to the target, or grow to it.
     sign = 1.0 if gaps_at(start) > target else -1.0
     end = start
     for group in [*unknown] * SWEEPS:
         candidates = np.tile(end, (1 + len(SEARCH_GRID), 1))  # the first one stays where it is
         candidates[1:, group] = SEARCH_GRID
         end = candidates[(sign * gaps_at(candidates)).argmin()]
-    if sign * (gaps_at(end) - target) > 0.0:
+    if sign * (gaps_at(end) - target) > 0.0:  # not even the furthest point gets there
         return None
 
     def walk(share: float) -> Array:

@@ -146,6 +146,7 @@ def _price_published_audits(settings: Settings, r: Mapping[str, float]) -> dict[
     prices = price_paper_audits(cells, settings.question, settings.costs, r)
     published = {}
     for name, title in (("rs", "RS-Audit"), ("baseline", "Baseline")):
+        # Infinite where a group has no people of an outcome that the audit waits for.
         if name in prices and math.isfinite(prices[name].cost):
             published[title] = prices[name]
     return published
@@ -207,6 +208,7 @@ def _estimate_denied_rates(
 
 def forecast_similar_audit(live: LiveAudit, status: Status) -> Forecast | None:
     """Return what an adaptive audit like this one costs in all, None once it has ended."""
+    # Another edition of the statistics would ask other people, so this forecast is not about it.
     if status.finding is not None or status.audit != "adaptive" or status.edition != EDITION:
         return None
     return next(iter(plan_similar_audit(live).cases), None)

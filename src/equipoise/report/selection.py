@@ -115,12 +115,13 @@ def _selection_row(
     impact_ratio = None
     p_value = None
     if against is not None:
+        # Which group is the highest is not known either, so the interval is over all of them.
         impact_ratio = Interval(
             _divide_rates(rate.lower, max(rates[name].upper for name in compared_with)),
             _divide_rates(rate.upper, max(rates[name].lower for name in compared_with)),
             _divide_rates(rate.estimate or 0.0, rates[against].estimate or 0.0),
         )
-        if not past.exact:
+        if not past.exact:  # an unlimited past has no chance to be tested
             p_value = _fisher_p_value(counts, past.cells[against])
     return SelectionRow(
         group=group,

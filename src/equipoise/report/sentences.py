@@ -121,7 +121,7 @@ def describe_four_fifths(ratio: Interval, level: float) -> str:
     low = round_down(100 * ratio.lower, 1)
     high = round_up(100 * ratio.upper, 1)
     range_text = f"between {low}% and {high}%"
-    if ratio.upper - ratio.lower < 1e-9:
+    if ratio.upper - ratio.lower < 1e-9:  # an unlimited past knows the ratio
         range_text = f"{ratio.lower:.1%}"
     state_text = {"met": "is met", "below": "is broken", "undecided": "is undecided"}
     return (
@@ -141,6 +141,7 @@ def describe_expected_cost(forecast: Forecast, status: Status) -> str:
         return f"An audit like this one {forecast.missing}, {assumption}."
     low, middle, high = map(status.money, forecast.range_in_all(status.spent))
     text = f"Expected in all: {middle}, eight times in ten {low} to {high}, {assumption}."
+    # The forecast is of an audit from its first request, so it says nothing about the rest of this.
     if status.spent > (forecast.median or 0.0):
         median = status.money(forecast.median or 0.0)
         text += (

@@ -141,7 +141,7 @@ def test_people_without_a_group_need_a_name() -> None:
     assert "40 rows without a group are called 'not stated'" in str(note)
     assert "comparing them: Compare(leave_out=('not stated',))." in str(note)
     assert "comparing them: --leave-out 'not stated'." in shell.describe(note)
-    assert form.describe(note).endswith("a name like any other.")
+    assert form.describe(note).endswith("“Groups that are counted and not compared”: not stated.")
     both = eq.History.read(
         data.assign(sex=["f", "m"] * 30),
         **COLUMNS | {"group": ["race", "sex"]},
