@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +20,8 @@ from equipoise.ledger import LiveAudit
 from equipoise.ledger import live as live_module
 from equipoise.ledger.commands import Correct
 from equipoise.ledger.database import Connection, connect, driver_errors
+from equipoise.ledger.live import Driver
+from equipoise.ledger.state import AuditState
 from equipoise.ledger.store import Store
 from equipoise.protocol import Want
 from equipoise.question import Question
@@ -351,3 +354,83 @@ def test_a_ledger_on_read_only_media_is_read_verified_and_reported(ledger: str) 
     finally:
         os.seteuid(user)
         folder.chmod(0o755)
+
+
+def test_a_single_command_goes_before_batches(ledger: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    live = create(ledger)
+    serve = Driver._serve
+    may_go_on = threading.Event()
+    commits: list[int] = []
+
+    def slow_serve(self: Driver, jobs: Any) -> None:
+        may_go_on.wait(10)
+        commits.append(sum(len(job.commands) for job in jobs))
+        serve(self, jobs)
+
+    monkeypatch.setattr(Driver, "_serve", slow_serve)
+    sizes = (600, 600, 600, 1)
+    threads = [
+        threading.Thread(target=live.ask_many, args=([(f"{i}-{j}", "A", 0) for j in range(n)],))
+        for i, n in enumerate(sizes)
+    ]
+    for i, thread in enumerate(threads):
+        thread.start()
+        while len(live._driver._queue) + (i >= 0) < i + 1:
+            time.sleep(0.001)
+    may_go_on.set()
+    for thread in threads:
+        thread.join()
+    assert commits[1] == 1  # after the batch under way
+    assert max(commits) == 600  # two batches are more than one commit takes
+    assert live.status().people == sum(sizes)
+
+
+def test_many_corrections_are_weighed_before_the_transaction_is_opened(
+    either: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = create(either, audit="adaptive", question=Question(gamma=0.2656, epsilon=0.02))
+    run(live, 120)
+    told = [row for row in live.people(states=("REVEALED",)) if row.decision == 0]
+    rebuild = AuditState._rebuild
+    was_in_transaction = []
+
+    def spy(self: AuditState) -> Audit:
+        connection = live._store.held[0].raw
+        in_transaction = (
+            connection.in_transaction
+            if live._store.kind == "sqlite"
+            else connection.info.transaction_status.name != "IDLE"
+        )
+        was_in_transaction.append(in_transaction)
+        return rebuild(self)
+
+    monkeypatch.setattr(AuditState, "_rebuild", spy)
+    corrections = [Correct(str(row.person), 1 - row.outcome, "typo") for row in told[:20]]  # type: ignore[operator]
+    assert len(corrections) > live_module.CORRECTIONS_IN_PLACE
+    replies = live.run(corrections)
+    assert {reply.state for reply in replies} == {"CORRECTED"}
+    assert was_in_transaction
+    assert not any(was_in_transaction)
+    live.verify()
+
+
+def test_corrections_are_prepared_again_if_another_program_writes(
+    ledger: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = create(ledger, audit="adaptive", question=Question(gamma=0.2656, epsilon=0.02))
+    run(live, 120)
+    told = [row for row in live.people(states=("REVEALED",)) if row.decision == 0]
+    write = Driver._write
+    others = iter(["x", "y"])
+
+    def interrupted(self: Driver, *arguments: Any) -> Any:
+        answers = write(self, *arguments)
+        person = next(others, None) if self is live._driver else None
+        if person is not None:
+            LiveAudit.open(ledger, "loans").ask(person, "A", 0)
+        return answers
+
+    monkeypatch.setattr(Driver, "_write", interrupted)
+    corrections = [Correct(str(row.person), 1 - row.outcome, "typo") for row in told[:20]]  # type: ignore[operator]
+    assert {reply.state for reply in live.run(corrections)} == {"CORRECTED"}
+    assert live.verify().seq == live.status().events

@@ -273,7 +273,7 @@ class Database:
         self._pid = os.getpid()
         self.held: list[Connection] = []
         weakref.finalize(self, _let_go, self.held)
-        self._require_own_process()
+        self.require_own_process()
         if self.path is not None and not self.path.exists():
             if not create:
                 raise LedgerError(f"no ledger at {self.shown}; make one with: equipoise audit new")
@@ -297,7 +297,7 @@ class Database:
     @contextmanager
     def using(self) -> Iterator[Connection]:
         """Yield the connection, to this thread alone."""
-        self._require_own_process()
+        self.require_own_process()
         with self._lock:
             try:
                 if self.held and self.held[0].is_stale():
@@ -387,7 +387,8 @@ class Database:
 
     # -- forks ------------------------------------------------------------------------------------
 
-    def _require_own_process(self) -> None:
+    def require_own_process(self) -> None:
+        """Refuse a handle, and a file, that were open when this process was forked."""
         if os.getpid() != self._pid:
             raise LedgerError(
                 f"this handle on {self.shown} was opened before this process was forked; open the "

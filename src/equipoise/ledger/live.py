@@ -12,7 +12,6 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from equipoise._output_files import refuse_overwriting, sqlite_files
@@ -36,6 +35,9 @@ CORRECTIONS_IN_PLACE = (
     16  # corrections of one transaction that the audit takes as they come, tens of ms each
 )
 NEVER_CACHED = -(2**53)  # in place of an event's number: the state is stored at once
+COMMANDS_OF_A_SINGLE = 10  # a job of more commands is a batch
+COMMANDS_PER_COMMIT = 1000  # of several jobs; one that has more is stored whole
+PREPARED_TRIES = 3  # to store what was prepared before the transaction, if other programs write
 CACHE_WAIT_SECONDS = 5.0  # for which storing the state waits for writers
 MAX_DAYS = 300_000.0  # days; the calendar ends before a million
 
@@ -373,11 +375,13 @@ class LiveAudit(AuditCommands):
 # -- carrying out commands ----------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(eq=False)
 class _Job:
     commands: Sequence[Command]
     actor: str
     answer: Future[list[Result]] = field(default_factory=Future)
+    # set when the job has its answer, or when its thread is to serve the next commit
+    is_next: threading.Event = field(default_factory=threading.Event)
 
 
 class Driver:
@@ -391,7 +395,10 @@ class Driver:
         self._store = store
         self._row = row
         self._state: AuditState | None = None
-        self._queue: SimpleQueue[_Job] = SimpleQueue()
+        self._queue: list[_Job] = []
+        self._queue_lock = threading.Lock()
+        self._is_serving = False  # whether a thread stores, and will pass on the next commit
+        self._had_singles = False  # whether the last commit was one of single commands
         # number and hash of the last event that this handle knows of
         self._last_seq = 0
         self._last_hash = ""
@@ -403,13 +410,57 @@ class Driver:
 
     def run(self, commands: Sequence[Command], actor: str) -> list[Result]:
         """Carry out commands; return, once stored, a result for each."""
+        self._store.require_own_process()
         job = _Job(commands, actor)
-        self._queue.put(job)
-        with self._store.turn:
-            # Another thread may have stored this job together with its own.
-            if not job.answer.done():
-                self._serve([self._queue.get() for _ in range(self._queue.qsize())])
+        with self._queue_lock:
+            self._queue.append(job)
+            must_wait = self._is_serving
+            self._is_serving = True
+        leads = not must_wait
+        try:
+            if must_wait:
+                job.is_next.wait()  # until another thread has stored it, or lets this one lead
+            leads = not job.answer.done()
+            while not job.answer.done():
+                with self._store.turn:
+                    self._serve(self._next_jobs())
+        finally:
+            self._leave(job, leads=leads)
         return job.answer.result()
+
+    def _leave(self, job: _Job, *, leads: bool) -> None:
+        """Take a job out of the queue, and let the thread of one that waits lead."""
+        with self._queue_lock:
+            if job in self._queue:  # the thread was interrupted
+                self._queue.remove(job)
+                leads = leads or job.is_next.is_set()
+            if not leads:
+                return
+            self._is_serving = bool(self._queue)
+            if self._queue:
+                self._queue[0].is_next.set()
+
+    def _next_jobs(self) -> list[_Job]:
+        """Take the jobs of the next commit from the queue.
+
+        Single commands go first, and after each commit of them one of the batches has its turn. So
+        a single command waits for one batch at most, and batches are never kept waiting for good.
+        """
+        with self._queue_lock:
+            singles = [job for job in self._queue if len(job.commands) <= COMMANDS_OF_A_SINGLE]
+            batches = [job for job in self._queue if len(job.commands) > COMMANDS_OF_A_SINGLE]
+            takes_batches = bool(batches) and (not singles or self._had_singles)
+            self._had_singles = not takes_batches
+            chosen: list[_Job] = []
+            n_commands = 0
+            for job in batches if takes_batches else singles:
+                n_commands += len(job.commands)
+                if chosen and n_commands > COMMANDS_PER_COMMIT:
+                    break
+                chosen.append(job)
+            for job in chosen:
+                self._queue.remove(job)
+        return chosen
 
     def read(self, look: Callable[[AuditState], T], *, from_chain: bool = False) -> T:
         """Look at the state as of the latest event; statistics are rebuilt if it needs them.
@@ -468,38 +519,89 @@ class Driver:
         else:
             for job, job_answers in zip(jobs, answers, strict=True):
                 job.answer.set_result(job_answers)
+        for job in jobs:
+            job.is_next.set()
 
     def _store_results(self, jobs: list[_Job]) -> list[list[Result]]:
         """Carry out jobs in one transaction; return the answers of each job."""
         # What takes long is done before others have to wait for their turn to write.
         self.read(AuditState.check_books)
-        with self._store.write(self._row.id) as transaction:
-            state = self._current(transaction.head)
-            answers = self._write(jobs, state, transaction)
-        state.rules.people.records = None
-        self._remember(state.rules.head)
-        self._save_cache_if_due()
-        return answers
-
-    def _write(
-        self, jobs: list[_Job], state: AuditState, transaction: WriteTransaction
-    ) -> list[list[Result]]:
-        """Carry out the commands of jobs within a transaction; return the answers of each job."""
-        now = format_timestamp(transaction.now)
         batch = [command for job in jobs for command in job.commands]
         n_corrections = sum(isinstance(command, commands.Correct) for command in batch)
-        if n_corrections > CORRECTIONS_IN_PLACE:
+        is_long = n_corrections > CORRECTIONS_IN_PLACE
+        answers = self._store_prepared(jobs) if is_long else None
+        if answers is None:
+            with self._store.write(self._row.id) as transaction:
+                state = self._current(transaction.head)
+                writer, answers = self._carry_out(jobs, state, transaction, is_long=is_long)
+                self._append(transaction, writer)
+        self._after_storing()
+        return answers
+
+    def _store_prepared(self, jobs: list[_Job]) -> list[list[Result]] | None:
+        """Do the work before the transaction is opened; None if another program wrote meanwhile.
+
+        Many corrections take minutes to weigh, and PostgreSQL ends transactions that idle.
+        """
+        for _ in range(PREPARED_TRIES):
+            head = self._store.head(self._row.id)
+            state = self._current(head)
             state.forget()  # it is rebuilt once, with all corrections
-        writer = TransactionWriter(state, bytes.fromhex(self._row.seed), transaction, batch)
+            with self._store.using() as connection:
+                before = WriteTransaction(connection, self._row.id, head)
+                writer = self._begin_writing(jobs, state, before)
+            answers = self._write(jobs, state, writer, before)
+            with self._store.write(self._row.id) as transaction:
+                if transaction.head == head:
+                    self._append(transaction, writer)
+                    return answers
+            self._state = None  # it has what was not stored
+            self.read(AuditState.check_books)
+        return None
+
+    def _carry_out(
+        self, jobs: list[_Job], state: AuditState, transaction: WriteTransaction, *, is_long: bool
+    ) -> tuple[TransactionWriter, list[list[Result]]]:
+        """Carry out the commands of jobs within a transaction; return the answers of each job."""
+        if is_long:
+            state.forget()  # it is rebuilt once, with all corrections
+        writer = self._begin_writing(jobs, state, transaction)
+        return writer, self._write(jobs, state, writer, transaction)
+
+    def _begin_writing(
+        self, jobs: list[_Job], state: AuditState, transaction: WriteTransaction
+    ) -> TransactionWriter:
+        """Read what is stored about the people, and under the keys, of the jobs."""
+        batch = [command for job in jobs for command in job.commands]
+        return TransactionWriter(state, bytes.fromhex(self._row.seed), transaction, batch)
+
+    def _write(
+        self,
+        jobs: list[_Job],
+        state: AuditState,
+        writer: TransactionWriter,
+        transaction: WriteTransaction,
+    ) -> list[list[Result]]:
+        """Let the writer make the events of all jobs; return the answers of each job."""
+        now = format_timestamp(transaction.now)
         answers = [
             [writer.run(command, job.actor, now) for command in job.commands] for job in jobs
         ]
         writer.record_verdict(jobs[-1].actor, now)
         state.check_books()
+        return answers
+
+    def _append(self, transaction: WriteTransaction, writer: TransactionWriter) -> None:
         if writer.events:
             people = list(writer.touched.values())
-            transaction.append(state.rules.head, writer.events, writer.keys, people)
-        return answers
+            transaction.append(writer.rules.head, writer.events, writer.keys, people)
+
+    def _after_storing(self) -> None:
+        state = self._state
+        assert state is not None
+        state.rules.people.records = None
+        self._remember(state.rules.head)
+        self._save_cache_if_due()
 
     # -- the cache --------------------------------------------------------------------------------
 
