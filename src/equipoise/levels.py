@@ -79,8 +79,10 @@ class Share(NamedTuple):
     unfair: float
 
 
-def shares_of_audit(past_share: float) -> Mapping[str, Share]:
+def shares_of_audit(past_share: float, *, by_rows: bool = False) -> Mapping[str, Share]:
     """Return which share of ``d_F`` and of ``d_U`` each part of an audit gets.
+
+    Where past rows are evidence themselves (``by_rows``) no bound of theirs is behind a verdict.
 
     The shares of ``d_F`` add up to 1, and so do those of ``d_U``. ``past_share`` is the part of the
     error level that goes to past data, 0 if they are exact.
@@ -88,6 +90,15 @@ def shares_of_audit(past_share: float) -> Mapping[str, Share]:
     half = past_share / 2.0
     all_rates = INTERVAL_SHARE / 2.0 if past_share else 0.0
     labels = INTERVAL_SHARE - all_rates
+    if by_rows:
+        evidence = 1.0 - half - INTERVAL_SHARE
+        return {
+            FOR_VERDICT: Share(0.0, 0.0),
+            FOR_INTERVALS: Share(half, half),
+            EVIDENCE: Share(evidence, evidence),
+            FOR_ALL_RATES: Share(all_rates, all_rates),
+            LABELS: Share(labels, labels),
+        }
     return {
         FOR_VERDICT: Share(half, half),
         FOR_INTERVALS: Share(half, 0.0),  # UNFAIR rests on these bounds already
@@ -183,12 +194,14 @@ class ErrorBudget:
         )
 
     @classmethod
-    def of_audit(cls, question: Question, groups: int, *, exact: bool) -> ErrorBudget:
+    def of_audit(
+        cls, question: Question, groups: int, *, exact: bool, by_rows: bool = False
+    ) -> ErrorBudget:
         """Return the budget of an adaptive audit of so many compared groups.
 
-        An unlimited past (``exact``) uses nothing.
+        An unlimited past (``exact``) uses nothing. ``by_rows`` says whether past rows are evidence themselves, or bounds are behind a verdict.
         """
-        shares = shares_of_audit(0.0 if exact else PAST_SHARE)
+        shares = shares_of_audit(0.0 if exact else PAST_SHARE, by_rows=by_rows)
         # UNFAIR and the intervals need both bounds of every rate in every group.
         n_bounds = 2 * len(METRICS[question.metric].rates) * groups
         verdict = shares[FOR_VERDICT]

@@ -100,7 +100,7 @@ class AdaptiveAudit(Audit):
         self._next_recheck = np.inf if always_decidable else float(FIRST_RECHECK)
         self._finding = self._finding_without_labels()
         if self._finding is None:
-            self._begin_evidence()
+            self._begin_labels()
 
     def _begin_sampling(self, assist: Assist) -> None:
         require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
@@ -109,20 +109,26 @@ class AdaptiveAudit(Audit):
         self._samplers = [ScoreSampler(assist, price) for price in request_prices.tolist()]
         self._seed = secrets.randbits(128) if assist.seed is None else assist.seed
 
-    def _begin_evidence(self) -> None:
-        self.evidence = Evidence(
+    def _begin_evidence(self) -> Evidence:
+        return Evidence(
             self._design.wrong_answers(),
             self._prices,
             self._design.reachable,
             self._fit_sampling_rules if self._samplers else None,
         )
+
+    def _begin_labels(self) -> None:
+        self.evidence = self._begin_evidence()
         self.evidence.set_random_accepts(self._design.label_counts(self._random_accepts))
         # The labels of a test programme may decide before anybody is asked.
         self._examine_evidence()
 
     def _finding_without_labels(self) -> Finding | None:
         """Return the answer if the past data decide, or if no label could; else None."""
-        free = free_verdict(CheckInputs(self.history), self.question, self._design.budget)
+        if self._design.weighs_past_rows:  # the first look at the boxes
+            free = self._begin_evidence().advance(replan=False) or Verdict.INCONCLUSIVE
+        else:
+            free = free_verdict(CheckInputs(self.history), self.question, self._design.budget)
         if free is not Verdict.INCONCLUSIVE:
             return self._make_finding(
                 free, "the past data alone decide, whatever the denied would have done"

@@ -9,12 +9,16 @@ from functools import cached_property
 import numpy as np
 
 from equipoise._arrays import Array, Flags
+from equipoise.evidence.boxes import RowAnswers
 from equipoise.evidence.null_cells import WrongAnswers
 from equipoise.free_check import bands_from_past, compared_groups
 from equipoise.history.past import Past
 from equipoise.levels import ErrorBudget
+from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question
 from equipoise.rates import Band, Bands
+
+MAX_GROUPS_BY_ROWS = 8  # with more groups bands bound what past data say
 
 
 @dataclass(frozen=True)
@@ -30,13 +34,38 @@ class AuditDesign:
     @cached_property
     def budget(self) -> ErrorBudget:
         """How the error probability is divided; groups that are left out get no share."""
-        n_compared = len(self.compared)
-        return ErrorBudget.of_audit(self.question, n_compared, exact=self.history.exact)
+        return ErrorBudget.of_audit(
+            self.question,
+            len(self.compared),
+            exact=self.history.exact,
+            by_rows=self.weighs_past_rows,
+        )
 
     @cached_property
     def compared(self) -> tuple[str, ...]:
         """The groups that the question compares, in the order of the past data."""
         return compared_groups(self.history, self.question)
+
+    @cached_property
+    def weighs_past_rows(self) -> bool:
+        """Whether past rows are evidence themselves; otherwise bands bound what they say.
+
+        This is the one place that decides it. It follows from the question, from the number of
+        groups and from how the past was read, never from the counts. Bands stay where
+
+        - the past is unlimited: there is nothing to bound (one curve per rate);
+        - unknown outcomes are assumed to be like the known ones (cohorts);
+        - a rate needs no label, or is the unknown itself: rows and labels do not meet in it;
+        - there are more than ``MAX_GROUPS_BY_ROWS`` groups: their boxes would need too much memory.
+        """
+        cells = self.history.cells
+        rates = METRICS[self.question.metric].rates
+        return (
+            not self.history.exact
+            and not any(group_cells.cohorts for group_cells in cells.values())
+            and all(rate.trend != 0 and rate.whole & {"tp", "fp"} for rate in rates)
+            and len(self.compared) <= MAX_GROUPS_BY_ROWS
+        )
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
@@ -75,9 +104,20 @@ class AuditDesign:
         bands_of_group = [by_group[group] for by_group in self.bands.values()]
         return has_denied and any(band.depends_on_r for band in bands_of_group)
 
-    def wrong_answers(self) -> WrongAnswers:
+    def wrong_answers(self) -> WrongAnswers | RowAnswers:
         """Return the wrong answers that an audit on this past has to refute."""
         question = self.question
+        if self.weighs_past_rows:
+            return RowAnswers(
+                METRICS[question.metric].rates,
+                tuple(self.history.cells[group] for group in self.groups),
+                gamma=question.gamma,
+                epsilon=question.epsilon,
+                level_fair=self.budget.evidence_fair,
+                level_unfair=self.budget.evidence_unfair,
+                compare=question.gap_scale,
+                blocks=question.resolve(self.groups).blocks,
+            )
         # Other bands than for the intervals: FAIR needs two bounds only, so each has a larger
         # share of the level and is narrower (guarantees, 3.8).
         bands_for_fair = bands_from_past(self.history, question.metric, self.budget.past_fair)

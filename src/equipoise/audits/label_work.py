@@ -9,10 +9,9 @@ import numpy as np
 
 from equipoise._arrays import Array, Ints
 from equipoise.audits.design import AuditDesign
-from equipoise.evidence import null_cells
 from equipoise.evidence.allocation import EVEN_SHARE, information, mean_costs, refute_all
 from equipoise.evidence.evidence import PILOT_LABELS
-from equipoise.evidence.null_cells import NullCells, fair_covers, unfair_covers
+from equipoise.evidence.null_cells import NullCells
 from equipoise.history.past import Past
 from equipoise.question import Costs, Question, Verdict
 
@@ -64,8 +63,9 @@ class LabelWork:
     def for_verdict(self, verdict: Verdict, r: Mapping[str, float]) -> Work:
         """Return what a verdict takes, FAIR or UNFAIR: all that would make it wrong is refuted."""
         if verdict not in self._covers:
-            covers_of = unfair_covers if verdict is Verdict.FAIR else fair_covers
-            self._covers[verdict] = list(covers_of(self._wrong))
+            wrong = self._wrong
+            covers = wrong.unfair_covers() if verdict is Verdict.FAIR else wrong.fair_covers()
+            self._covers[verdict] = list(covers)
         covers = self._covers[verdict]
         is_fair = verdict is Verdict.FAIR
         level = self._wrong.level_fair if is_fair else self._wrong.level_unfair
@@ -86,12 +86,12 @@ class LabelWork:
         if not len(cells):
             return Work(0.0, nothing)
         log_wealth = cover.log_wealth(self._past_labels, cells)
-        missing = bar - np.log(np.maximum(null_cells.evidence(log_wealth), 1e-300))
+        missing = bar - np.log(np.maximum(cover.evidence(log_wealth), 1e-300))
         if missing.max() <= 0.0:
             return Work(0.0, nothing)
         budget, _ = refute_all(info[cells], np.maximum(missing, 0.0), prices)
         shares = self._label_shares(budget / prices)
-        needed = _labels_needed(cover, cells, r, shares, bar - log_wealth)
+        needed = _labels_needed(cover, cells, r, shares, log_wealth, bar)
         n_labels = float(np.where(missing > 0.0, needed, 0.0).max())
         if not np.isfinite(n_labels):
             return Work(np.inf, nothing)
@@ -105,18 +105,17 @@ class LabelWork:
 
 
 def _labels_needed(
-    cover: NullCells, cells: Ints, r: Array, shares: Array, log_missing: Array
+    cover: NullCells, cells: Ints, r: Array, shares: Array, log_wealth: Array, bar: float
 ) -> Array:
     """Return the labels after which some bet against each cell has grown enough.
 
-    ``log_missing``, of shape (cells, bets), is how far the log of each bet is below the bar.
+    ``log_wealth`` is the log of each bet by now, and ``bar`` that of what it takes.
     """
     # What one label brings on average: outcomes 0, 1 and unknown of each group.
     mean_label = np.stack([shares * (1.0 - r), shares * r, np.zeros(len(r))], axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):  # some bets have no stake
-        growth = cover.log_wealth(mean_label, cells) - cover.log_stake[cells]
-        needed = np.where(growth > 1e-12, np.maximum(log_missing, 0.0) / growth, np.inf)
-    return np.asarray(needed.min(axis=1))
+    with np.errstate(invalid="ignore"):  # some bets have no stake
+        growth = cover.log_wealth(mean_label, cells) - cover.log_wealth(0.0 * mean_label, cells)
+    return cover.labels_needed(log_wealth, growth, bar)
 
 
 def _slowest(cover: NullCells, gain: Array) -> Ints:

@@ -27,6 +27,8 @@ SMALLEST_STEP = (
 )
 STEP_RATIO = 2.5  # ratio of one size to the next of bets on a larger gap
 LARGEST_STEP = 0.2  # … and about how far such a gap moves at most
+BETWEEN_STEP = 2.2  # epsilons: a size against the UNFAIR set where the largest one …
+WIDE_STEP = 3.0  # … is above this many epsilons
 SMALL_BET_SHARE = (
     0.1  # share of a stake on small bets; the same for all on a gap far beyond epsilon
 )
@@ -71,8 +73,13 @@ def unfair_sizes(epsilon: float) -> tuple[float, ...]:
 
 
 def fair_sizes(gap: float, epsilon: float) -> tuple[float, ...]:
-    """For refuting the UNFAIR set: the gap can shrink by little more than itself."""
-    return SMALLEST_STEP, 1.0, max(0.8 * gap / epsilon, 1.3)
+    """For refuting the UNFAIR set: the gap can shrink by little more than itself.
+
+    Where that is far beyond epsilon, one more size lies between.
+    """
+    largest = max(0.8 * gap / epsilon, 1.3)
+    between = (BETWEEN_STEP,) if largest > WIDE_STEP else ()
+    return SMALLEST_STEP, 1.0, *between, largest
 
 
 def bet_shares(sizes: int) -> Array:
@@ -101,8 +108,24 @@ def alternatives(corners: Corners, steps: Array, rows: slice, compare: GapScale)
         map_coefficients(corners.aim, lambda x: x[:, rows, :, None]),
         np.stack([side, -side]),
     )
+    wanted = steps * compare.rate_per_gap(aim.value(at).max(axis=0)) + extra
+    return move_gap(at, aim, side[0], wanted)
+
+
+def move_gap(at: Array, aim: Curve, side: Array, wanted: Array) -> Array:
+    """Return ``rho`` for a and b, shape (2, cells, corners, directions * sizes).
+
+    Parameters
+    ----------
+    at, aim
+        Where both groups start, and their curves, first axis; then cells and corners.
+    side
+        The direction in which group a moves; b moves the other way.
+    wanted
+        By how much the gap moves: its last axis is the size.
+    """
+    side = np.stack([side, -side])
     slope, start = np.abs(aim.slope(at)), aim.value(at)
-    wanted = steps * compare.rate_per_gap(start.max(axis=0)) + extra
     pull = np.maximum(at * (1.0 - at), 1e-4) * slope
     low, high = 0.02 * at, 1.0 - 0.02 * (1.0 - at)  # one label never ruins a bet
     moved = []

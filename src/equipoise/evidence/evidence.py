@@ -27,14 +27,12 @@ import numpy as np
 
 from equipoise._arrays import Array, Flags, Ints
 from equipoise.evidence.allocation import Allocation, allocate, information, mean_costs
+from equipoise.evidence.boxes import RowAnswers
 from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.null_cells import (
     CellIndex,
     NullCells,
     WrongAnswers,
-    evidence,
-    fair_covers,
-    unfair_covers,
 )
 from equipoise.evidence.observation import LABEL, BetScale, ScoredBatch
 from equipoise.finding import Interval
@@ -47,7 +45,7 @@ PENDING = -2
 
 PILOT_LABELS = 5  # labels per group before the first plan
 REPLAN_GROWTH = 1.2  # labels grow by this factor between two plans
-EPOCH_GROWTH = 1.02  # requests grow by this factor in an epoch, if no plan ends it before
+EPOCH_GROWTH = 1.1  # requests grow by this factor in an epoch, if no plan ends it before
 MAX_LEAD = 1.1  # a group may run this far ahead of its share while another is waited for
 PLAN_SHRINKAGE = (
     0.5  # shrinkage in plans: with n labels, information i counts as i * n i / (n i + 0.5)
@@ -115,7 +113,7 @@ class Evidence:
 
     def __init__(
         self,
-        wrong: WrongAnswers,
+        wrong: WrongAnswers | RowAnswers,
         prices: Array,
         reachable: Flags,
         rescale_bets: Callable[[], list[BetScale | None]] | None = None,
@@ -152,8 +150,8 @@ class Evidence:
         self._against_unfair, self._against_fair = (
             [Refutation(cells, len(covers) / level, np.arange(len(cells))) for cells in covers]
             for covers, level in (
-                (unfair_covers(self._wrong), self._wrong.level_fair),
-                (fair_covers(self._wrong), self._wrong.level_unfair),
+                (self._wrong.unfair_covers(), self._wrong.level_fair),
+                (self._wrong.fair_covers(), self._wrong.level_unfair),
             )
         )
         self._settled = 0  # epochs by whose ends the cells that stand were settled last
@@ -458,8 +456,6 @@ class Evidence:
 
     def _evaluate(self, looks: CountPath) -> int:
         """Find the first look that gives a verdict; return its place, or how many there are."""
-        if self._settled < len(self._starts) - 1:
-            self._settle()
         fair, unfair = (
             self._first_refuting(c, looks) for c in (self._against_unfair, self._against_fair)
         )
@@ -493,13 +489,13 @@ class Evidence:
         before = (found[0] for found in self._evidence_at_epoch_ends(cover, cell))
         if cover.hardest is None or any(found >= cover.bar for found in before):
             return np.full(len(looks.counts), inf)
-        return evidence(self._log_wealth(cover, cell, looks))[:, 0]
+        return cover.cells.evidence(self._log_wealth(cover, cell, looks))[:, 0]
 
     def _least_evidence(self, cover: Refutation, look: CountPath) -> float:
         """Return the least evidence against a cell that stands; infinite if none does."""
         if not len(cover.standing):
             return inf
-        found = evidence(self._log_wealth(cover, cover.standing, look))[0]
+        found = cover.cells.evidence(self._log_wealth(cover, cover.standing, look))[0]
         at = int(found.argmin())
         cover.hardest = int(cover.standing[at])
         return inf if found[at] >= cover.bar else float(found[at])
@@ -517,12 +513,12 @@ class Evidence:
         if first >= last:
             return
         ends, gain = self._counts.cumsum(axis=0)[first:last], self._past_gain(cover, cells, first)
-        size = 1 + cover.cells.log_stake[cells].size
+        size = 1 + cover.cells.no_gain(cells).size
         together = 1 if self._rescale_bets else 1 + _NUMBERS_AT_ONCE // size
         for epoch in range(first, last, together):
             gain = gain + self._gain(cover, cells, [epoch])
             some = ends[epoch - first : epoch - first + together]
-            yield from evidence(cover.cells.log_wealth(some, cells) + gain)
+            yield from cover.cells.evidence(cover.cells.log_wealth(some, cells) + gain)
 
     def _settle(self) -> None:
         """Bring the cells that stand in line with outcomes of past epochs that came since."""
@@ -549,7 +545,7 @@ class Evidence:
         if self._rescale_bets is None:
             return 0.0
         known = self._settled if self._settled <= min(until, self._stale) else 0
-        total = cover.gain[cells] if known else np.zeros_like(cover.cells.log_stake[cells])
+        total = cover.gain[..., cells, :] if known else cover.cells.no_gain(cells)
         return total + self._gain(cover, cells, range(known, until))
 
     def _gain(self, cover: Refutation, cells: CellIndex, epochs: Iterable[int]) -> Array | float:
@@ -619,7 +615,7 @@ class Evidence:
         standing = cover.standing
         some = standing[:: -(-len(standing) // (most or len(standing) or 1)) or 1]
         with np.errstate(divide="ignore"):
-            found = np.log(evidence(self._log_wealth(cover, some, look))[0])
+            found = np.log(cover.cells.evidence(self._log_wealth(cover, some, look))[0])
         return cover.cells.low[some], cover.cells.high[some], log(cover.bar) - found
 
     def _costs(self) -> Array:

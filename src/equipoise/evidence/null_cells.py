@@ -21,6 +21,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from itertools import combinations, permutations
 from math import inf
+from typing import Self
 
 import numpy as np
 
@@ -58,6 +59,7 @@ LOG_ODDS_JITTER = (
 _WEIGHT_DRAWS = 2000
 _TIGHTENING_ROUNDS = 2  # of tightening level boxes by all rates
 _ROUNDING = 1e-12
+BOX_CORNERS = 4
 _NUMBERS_AT_ONCE = 200_000  # numbers to work on at a time
 _MAX_LOG_WEALTH = (
     600.0  # log wealth is cut off there, so that it does not overflow; far above any bar
@@ -146,8 +148,12 @@ class NullCells:
                 wealth += np.multiply(counts[..., group, kind], factor, out=gain)
         return wealth
 
+    def no_gain(self, cells: CellIndex) -> Array:
+        """Return zeros in the shape of what bets against some cells gain."""
+        return np.zeros_like(self.log_stake[..., cells, :])
+
     def scored_gain(self, group: int, people: ScoredBatch, by: Ints, cells: CellIndex) -> Array:
-        """Return the log gain from observations of a group, shape (looks, cells, bets).
+        """Return the log gain from observations of a group, one look on the first axis.
 
         ``by`` says how many of them there are by each look. Bets are sized for them; one whose
         outcome is not known counts with the smaller of its factors.
@@ -156,20 +162,22 @@ class NullCells:
         if len(by) == 1:  # only how many there are of each kind matters
             z, counts = np.unique(z[:, : by[0]], axis=1, return_counts=True)
             times, by = counts.astype(float), np.array([len(counts)])
-        total = np.zeros((len(by), *self.log_stake[cells].shape))
-        carry, step = 0.0, max(1, _NUMBERS_AT_ONCE // max(total[0].size, 1))
+        none = self.no_gain(cells)
+        total = np.zeros((len(by), *none.shape))
+        one_each = (1,) * none.ndim
+        carry, step = 0.0, max(1, _NUMBERS_AT_ONCE // max(none.size, 1))
         owners = [owner == group for owner in self._groups_of(cells)]
         sides = [
             (s, self.scored_factors(s, people.bet_scale, cells)) for s in (0, 1) if owners[s].any()
         ]
         for start in range(0, int(by.max(initial=0)) if sides else 0, step):
             some = slice(start, start + step)
-            ends = z[:, some, None, None]
-            logs = np.zeros((len(ends[0]), *total.shape[1:]))
+            ends = z[:, some].reshape(2, -1, *one_each)
+            logs = np.zeros((len(ends[0]), *none.shape))
             for side, (zero, one) in sides:
                 factor = np.minimum(*(end * one + (1.0 - end) * zero for end in ends))
                 logs += np.where(owners[side], np.log(factor), 0.0)
-            logs = carry + np.cumsum(logs * times[some, None, None], axis=0)
+            logs = carry + np.cumsum(logs * times[some].reshape(-1, *one_each), axis=0)
             here = (by > start) & (by <= start + len(logs))
             total[here], carry = logs[by[here] - start - 1], logs[-1]
         return total
@@ -182,14 +190,86 @@ class NullCells:
         corner = np.clip(self.at[side][cells], 1e-9, 1.0 - 1e-9)
         return rescale(zero, one, np.repeat(corner, zero.shape[1] // corner.shape[1], 1), bet_scale)
 
+    def labels_needed(self, start: Array, growth: Array, bar: float) -> Array:
+        """Return after how many labels each cell is refuted, if labels make bets grow so fast.
+
+        ``start`` and ``growth`` are logs as :meth:`log_wealth` returns them; ``bar`` is one too.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):  # some bets have no stake
+            needed = np.where(growth > 1e-12, np.maximum(bar - start, 0.0) / growth, np.inf)
+        return np.asarray(needed.min(axis=-1))
+
+    def evidence(self, log_wealth: Array) -> Array:
+        """Return the evidence against each cell: the sum over its bets."""
+        wealth = np.minimum(log_wealth, _MAX_LOG_WEALTH)
+        return np.asarray(np.exp(wealth, out=wealth).sum(axis=-1))
+
     def _groups_of(self, cells: CellIndex) -> Ints:
         return self.groups[:, cells] if self.groups.shape[2] == 1 else self.groups
 
 
-def evidence(log_wealth: Array) -> Array:
-    """Return the evidence against each cell: the sum over its bets."""
-    wealth = np.minimum(log_wealth, _MAX_LOG_WEALTH)
-    return np.asarray(np.exp(wealth, out=wealth).sum(axis=-1))
+class CornerCells(NullCells):
+    """Boxes with bets that are read at all four corners of two sides.
+
+    These are the bets of :mod:`equipoise.evidence.boxes`. What a bet has become depends on the
+    corner, and it counts at the least of the four. So stakes have shape (4, cells, bets), by the
+    ends of a's side and of b's side. Factors have shape (2, 2, 2, cells, bets): by side of the
+    box, outcome, and end of that side. ``at`` has where each bet on labels starts, shape (2, cells,
+    bets).
+    """
+
+    def log_wealth(self, counts: Array, cells: CellIndex) -> Array:
+        """Return the log of what bets have become, shape (…, 4, cells, bets)."""
+        factors = self.log_factor[..., cells, :]
+        unknown = counts[..., 2].any()
+        gains = []  # of a's labels and of b's: shape (…, 2 ends, cells, bets)
+        for (zero, one), group in zip(factors, self._groups_of(cells), strict=True):
+            of_group = counts[..., group, :][..., None, :, :, :]
+            gain = of_group[..., 0] * zero
+            gain += of_group[..., 1] * one
+            if unknown:
+                gain += of_group[..., 2] * np.minimum(zero, one)
+            gains.append(gain)
+        corners = gains[0][..., :, None, :, :] + gains[1][..., None, :, :, :]
+        stake = self.log_stake[:, cells]
+        corners += stake.reshape(2, 2, *stake.shape[1:])
+        return np.asarray(corners.reshape(*corners.shape[:-4], BOX_CORNERS, *stake.shape[1:]))
+
+    def evidence(self, log_wealth: Array) -> Array:
+        """Return the evidence against each box: the sum over its bets, each at its least corner."""
+        return super().evidence(_least_corner(log_wealth))
+
+    def labels_needed(self, start: Array, growth: Array, bar: float) -> Array:
+        """Return after how many labels each box is refuted: a bet as late as its last corner."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            needed = np.where(growth > 1e-12, np.maximum(bar - start, 0.0) / growth, np.inf)
+        return np.asarray(needed.max(axis=0).min(axis=-1))
+
+    def some(self, cells: Ints) -> Self:
+        """Return some of the boxes."""
+        arrays = {field.name: getattr(self, field.name) for field in fields(self)}
+        return type(self)(**{name: array[..., cells, :] for name, array in arrays.items()})
+
+    def scored_factors(
+        self, side: int, bet_scale: BetScale, cells: CellIndex
+    ) -> tuple[Array, Array]:
+        """Return the factors of Z = 0 and Z = 1 at every corner: one size for all of a bet's."""
+        zero, one = np.exp(self.log_factor[side][..., cells, :])  # (2 ends, cells, bets)
+        slope = one - zero
+        lam = (1.0 - zero) / np.where(slope == 0.0, 1.0, slope)
+        start = np.clip(self.at[side][cells], 1e-9, 1.0 - 1e-9)
+        at_zero, at_one = rescale(
+            1.0 - slope * start, 1.0 + slope * (1.0 - start), start, bet_scale
+        )
+        size = at_one - at_zero
+        end_of_corner = [0, 0, 1, 1] if side == 0 else [0, 1, 0, 1]
+        return (1.0 - size * lam)[end_of_corner], (1.0 + size * (1.0 - lam))[end_of_corner]
+
+
+def _least_corner(by_corner: Array) -> Array:
+    """Return the least of four numbers; the corner is the third axis from the end."""
+    first, second, third, last = (by_corner[..., corner, :, :] for corner in range(BOX_CORNERS))
+    return np.asarray(np.minimum(np.minimum(first, second), np.minimum(third, last)))
 
 
 @dataclass(frozen=True)
@@ -236,6 +316,14 @@ class WrongAnswers:
         """How far a rate moves over a cell."""
         return max(self.fineness * self.epsilon, _MIN_STEP)
 
+    def unfair_covers(self) -> tuple[NullCells, ...]:
+        """Return the one cover of the UNFAIR set."""
+        return unfair_covers(self)
+
+    def fair_covers(self) -> tuple[NullCells, ...]:
+        """Return the covers of the FAIR set."""
+        return fair_covers(self)
+
     def both_allowed(self, low: Array, high: Array) -> bool:
         """Say whether every point of a box lies in both sets, as far as cells reach beyond them."""
         gap = self.gamma + self.epsilon - self.step
@@ -264,7 +352,7 @@ def unfair_covers(wrong: WrongAnswers) -> tuple[NullCells, ...]:
     sizes = wrong.epsilon * np.asarray(fair_sizes(gap, wrong.epsilon))
     parts = []
     for a, b, rates in _pieces(wrong.bands_for_fair, wrong.pairs):
-        ends = _grid([bands[b] for bands in rates], wrong.step, compare)
+        ends = rate_grid([bands[b] for bands in rates], wrong.step, compare)
         reach, active = _reach(rates, a, b, ends[1:], gap, compare)
         full = reach >= 0.0
         start, end, reach = ends[:-1][full], ends[1:][full], np.minimum(reach[full], 1.0)
@@ -357,7 +445,7 @@ def _corridor_cells(wrong: WrongAnswers, a: int, b: int, sizes: Array) -> NullCe
     is. The lower half mirrors it. Where the corridor narrows to nothing both sides are as near.
     """
     rates, compare = wrong.bands_for_unfair, wrong.compare
-    ends = np.tile(_grid([bands[b] for bands in rates], wrong.step, compare), (2, 1))
+    ends = np.tile(rate_grid([bands[b] for bands in rates], wrong.step, compare), (2, 1))
     start, end = ends[:, :-1].ravel(), ends[:, 1:].ravel()
     upper = np.repeat([False, True], ends.shape[1] - 1)
     from_start, to_start = _corridor(wrong, a, b, start, wrong.gamma)
@@ -399,7 +487,7 @@ def _steepest(wrong: WrongAnswers, a: int, b: int, at: Array, edges: Array, acti
     return np.asarray(np.where(same, pace, -1.0).argmax(axis=0))
 
 
-def _grid(bands: Sequence[Band], step: float, compare: GapScale) -> Array:
+def rate_grid(bands: Sequence[Band], step: float, compare: GapScale) -> Array:
     """Return the ends of intervals of r over which no rate of a group moves more than ``step``."""
     fine = np.linspace(0.0, 1.0, 4097)
     scaled = [compare.to_gap_units(band.low.value(fine)) for band in bands]

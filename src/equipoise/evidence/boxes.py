@@ -1,0 +1,621 @@
+"""Boxes of two unknowns and a level: both wrong answers where the past is finite.
+
+A piece of a wrong answer says of two groups a and b that ``rate_a >= g(t)`` or ``rate_a <= g(t)``
+for ``t = rate_b``: a **claim**. Such a population has a place ``(t, lam_a, lam_b)``. Rows of both
+groups bet against the claim (:mod:`equipoise.evidence.past_rows`), labels of both multiply a bet by
+``1 + b (Y - lam)``. With eta and b fixed, the log of a bet is concave in t, in lam_a and in lam_b,
+each by itself, because every factor is linear in each of them. So over a box of the three it is
+least at a corner, and a box's evidence is the sum over its bets of the least corner. It is at
+most the evidence at every population in the box, which is one supermartingale from 1.
+
+Which boxes there are and how far labels bet may follow the past's counts. Everything else follows
+from the question, the number of groups and the lattice of ``past_rows``. Boxes that past rows
+refute are not made. The levels that past rows do not refute share one box, each bet at its least.
+Section 3.8 of ``docs/understand/guarantees.md`` has the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
+from itertools import combinations
+from math import exp, log
+
+import numpy as np
+
+from equipoise._arrays import Array, Flags, Ints
+from equipoise.cells import GroupCells
+from equipoise.comparison import Block, GapScale
+from equipoise.evidence.bets import bet_shares, fair_sizes, move_gap, unfair_sizes
+from equipoise.evidence.null_cells import FAR_SIDE_FADE, CornerCells, NullCells, rate_grid
+from equipoise.evidence.past_rows import Gains, Levels, PastRows, level_lines
+from equipoise.rates import Band, Curve, Rate
+
+BOX_STEP = 0.2  # width of a box in epsilons: how far a rate moves over a side, two groups
+BOX_STEP_OF_MORE = 0.3  # … and with more groups, whose pairs need more boxes
+BOX_STEP_IN_ERRORS = 2.5  # it is at least so many times as many standard errors of the past
+FLOOR_SHARE = 0.05  # of a stake goes to bets on labels alone
+BOLD_SHARE = 0.25  # … and to bets that expect past rows to be off by ``BOLD_TILT`` standard errors
+BOLD_TILT = 2.6
+BOLD_RATIO = 1.5  # sizes of such bets are rounded to powers of this
+STRONG_SHARE = 0.06  # … and to bets on past rows alone, which refute boxes before the first label
+NEAR_ZONE = 0.55  # boxes deeper than this share of the third size rest on labels alone
+_CORNERS = 4
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a piece of a wrong answer says of one rate of a, given that of b.
+
+    Parameters
+    ----------
+    rate
+        The place of the rate.
+    gap
+        How far the level of a is above or below that of b.
+    above
+        Whether it is above.
+    at_least
+        Whether a's rate is at least that level, or at most.
+    side
+        +1 if populations outside the piece have a larger unknown of a, -1 if a smaller one.
+    """
+
+    rate: int
+    gap: float
+    above: bool
+    at_least: bool
+    side: int
+
+    @property
+    def sign(self) -> int:
+        """The sign of bets on rows of a; those on rows of b have the other one."""
+        return -1 if self.at_least else 1
+
+    def level(self, t: Array, compare: GapScale) -> Array:
+        """Return the level of a's rate that belongs to a rate t of b."""
+        return compare.above(t, self.gap) if self.above else compare.below(t, self.gap)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A set of populations of two groups: those for which all of its claims hold.
+
+    ``near`` is the side that most of the stake expects the truth on; ``far_share`` of it expects
+    the truth on the other side.
+    """
+
+    a: int
+    b: int
+    claims: tuple[Claim, ...]
+    near: int = 1
+    far_share: float = 0.0
+
+    def on_side(self, side: int) -> tuple[Claim, ...]:
+        """Return the claims that a truth on one side contradicts."""
+        return tuple(claim for claim in self.claims if claim.side == side)
+
+
+@dataclass(frozen=True)
+class RowAnswers:
+    """Both wrong answers about groups with finite pasts, refuted by past rows and labels together.
+
+    Parameters
+    ----------
+    rates, counts
+        The metric's rates, and every group's counts.
+    gamma, epsilon, compare, blocks
+        The question; every group is compared with every other if there are no blocks.
+    level_fair, level_unfair
+        The error probability that evidence may use for a wrong FAIR, and for a wrong UNFAIR.
+    box_step
+        Width of a box in epsilons; by the number of groups if left out.
+    """
+
+    rates: tuple[Rate, ...]
+    counts: tuple[GroupCells, ...]
+    gamma: float
+    epsilon: float
+    level_fair: float
+    level_unfair: float
+    compare: GapScale = GapScale.DIFFERENCE
+    blocks: tuple[Block, ...] = ()
+    box_step: float | None = None
+
+    def __post_init__(self) -> None:
+        everybody = tuple(range(len(self.counts)))
+        object.__setattr__(self, "blocks", self.blocks or (Block("", everybody),))
+        if self.box_step is None:
+            step = BOX_STEP if len(everybody) == 2 else BOX_STEP_OF_MORE
+            object.__setattr__(self, "box_step", step)
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """The higher and the lower group of every gap that counts."""
+        return tuple(pair for block in self.blocks for pair in block.pairs)
+
+    def unfair_covers(self) -> tuple[NullCells, ...]:
+        """Return the one cover of the UNFAIR set: the boxes of every rate and pair of groups."""
+        return _unfair_covers(self)
+
+    def fair_covers(self) -> tuple[NullCells, ...]:
+        """Return covers of the FAIR set, one for every two groups that are compared."""
+        return _fair_covers(self)
+
+    def both_allowed(self, low: Array, high: Array) -> bool:
+        """Say whether past rows leave both wrong answers possible for every unknown in a box.
+
+        Labels can refute no box that holds the unknowns themselves.
+        """
+        (unfair,) = self.unfair_covers()
+        if not _holds(unfair, high, low).any():
+            return False
+        return all(
+            _holds(cover, low, high).any() and _holds(cover, high, low).any()
+            for cover in self.fair_covers()
+        )
+
+
+def _holds(cells: NullCells, lam_a: Array, lam_b: Array) -> Flags:
+    """Say which boxes hold these unknowns of their groups a and b."""
+    rows = np.arange(len(cells))
+    a, b = cells.groups[:, :, 0]
+    inside_a = (cells.low[rows, a] <= lam_a[a]) & (lam_a[a] <= cells.high[rows, a])
+    inside_b = (cells.low[rows, b] <= lam_b[b]) & (lam_b[b] <= cells.high[rows, b])
+    return np.asarray(inside_a & inside_b)
+
+
+# -- pieces ---------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=2)  # trial runs of one audit begin alike
+def _unfair_covers(answers: RowAnswers) -> tuple[NullCells, ...]:
+    gap = answers.gamma + answers.epsilon
+    sizes = answers.epsilon * np.asarray(fair_sizes(gap, answers.epsilon))
+    maker = BoxMaker(answers, sizes, 1.0 / answers.level_fair)
+    return (_joined([maker.boxes(piece) for piece in _unfair_pieces(answers)]),)
+
+
+@lru_cache(maxsize=2)
+def _fair_covers(answers: RowAnswers) -> tuple[NullCells, ...]:
+    """Uniform stakes: each cover has the same part of the level, whatever the counts are."""
+    pairs = [pair for block in answers.blocks for pair in _unordered(block, answers.counts)]
+    sizes = answers.epsilon * np.asarray(unfair_sizes(answers.epsilon))
+    maker = BoxMaker(answers, sizes, len(pairs) / answers.level_unfair)
+    return tuple(
+        _joined([maker.boxes(piece) for piece in _fair_pieces(answers, a, b)]) for a, b in pairs
+    )
+
+
+def _unordered(block: Block, counts: Sequence[GroupCells]) -> list[tuple[int, int]]:
+    """Return every two groups of a block that are compared, the one with more past rows first.
+
+    Neither what rows show nor a name decides which of them is a: where both have as many rows,
+    both orders are there.
+    """
+    compared = set(block.pairs)
+    found = []
+    for pair in combinations(block.groups, 2):
+        if not compared & {pair, pair[::-1]}:
+            continue
+        first, second = (counts[group].total for group in pair)
+        found += [pair] if first >= second else []
+        found += [pair[::-1]] if second >= first else []
+    return found
+
+
+def _unfair_pieces(answers: RowAnswers) -> Iterator[Piece]:
+    """Yield "the rate of high is too far above that of low", a being whose unknown is too low."""
+    gap = answers.gamma + answers.epsilon
+    for high, low in answers.pairs:
+        for place, rate in enumerate(answers.rates):
+            if rate.trend < 0:
+                claim = Claim(place, gap, above=True, at_least=True, side=1)
+                yield Piece(high, low, (claim,))
+            else:
+                claim = Claim(place, gap, above=False, at_least=False, side=1)
+                yield Piece(low, high, (claim,))
+
+
+def _fair_pieces(answers: RowAnswers, a: int, b: int) -> Iterator[Piece]:
+    """Yield the populations in which no rate of a and b differs by more than gamma.
+
+    They are cut in two by which of the groups has the larger first rate, so that the claim of the
+    far side is about equality there. Where only one direction counts there is one piece.
+    """
+    gamma = answers.gamma
+    both = (a, b) in answers.pairs and (b, a) in answers.pairs
+    claims = []
+    for place, rate in enumerate(answers.rates):
+        if (b, a) in answers.pairs:  # b may not be far above a
+            claims.append(Claim(place, gamma, above=False, at_least=True, side=-rate.trend))
+        if (a, b) in answers.pairs:
+            claims.append(Claim(place, gamma, above=True, at_least=False, side=rate.trend))
+    if not both:
+        far_share = 0.0 if len({claim.side for claim in claims}) == 1 else 0.5
+        yield Piece(a, b, tuple(claims), claims[0].side, far_share)
+        return
+    far_share = 0.5 * exp(-FAR_SIDE_FADE * gamma / answers.epsilon)
+    for near in (1, -1) if gamma > 0.0 else (1,):
+        halved = [
+            Claim(0, 0.0, claim.above, claim.at_least, claim.side)
+            if claim.rate == 0 and claim.side != near
+            else claim
+            for claim in claims
+        ]
+        yield Piece(a, b, tuple(halved), near, far_share)
+
+
+# -- boxes ----------------------------------------------------------------------------------------
+
+
+@dataclass
+class BoxMaker:
+    """Makes the boxes of pieces with bets of certain sizes; what groups share is kept.
+
+    Parameters
+    ----------
+    answers
+        The wrong answers.
+    sizes
+        How far bets move the gap.
+    bar
+        The evidence that refutes a box.
+    """
+
+    answers: RowAnswers
+    sizes: Array
+    bar: float
+
+    def __post_init__(self) -> None:
+        self._lines = level_lines(self.answers.compare, self.answers.epsilon)
+        self._gains: dict[object, Gains] = {}
+        self._grids: dict[object, Array] = {}
+
+    def boxes(self, piece: Piece) -> NullCells:
+        """Return the boxes of a piece that past rows alone do not refute, with bets on labels."""
+        return PieceBoxes(self, piece).made()
+
+    def rows(self, rate: int, group: int) -> PastRows:
+        """Return a group's past rows as bets on a rate."""
+        return _past_rows(self.answers.rates[rate], self.answers.counts[group])
+
+    def grid(self, rates: tuple[int, ...], group: int) -> Array:
+        """Return ends of cells of a group's unknown over which none of the rates moves far."""
+        key = rates, group
+        if key not in self._grids:
+            compare = self.answers.compare
+            width = self.answers.box_step
+            assert width is not None
+            bands, errors = [], []
+            for rate in rates:
+                rows = self.rows(rate, group)
+                bands.append(Band(rows.curve, rows.curve))
+                lam = np.linspace(0.02, 0.98, 13)
+                error = rows.standard_error(lam) / compare.rate_per_gap(rows.curve.value(lam))
+                errors.append(float(np.median(error)))
+            step = width * max(self.answers.epsilon, BOX_STEP_IN_ERRORS * min(errors))
+            self._grids[key] = rate_grid(bands, step, compare)
+        return self._grids[key]
+
+    def lattice(self, claim: Claim) -> Array:
+        """Return the ends of the lattice cells of t in which the claim may hold."""
+        lines, compare = self._lines, self.answers.compare
+        level = claim.level(lines, compare)
+        possible = level[:-1] <= 1.0 if claim.at_least else level[1:] >= 0.0
+        return np.stack([lines[:-1], lines[1:]], axis=1)[possible]
+
+    def bold_tilt(self, a: int, b: int) -> float:
+        """Return how large a bet is that expects ``BOLD_TILT`` errors, from group totals alone.
+
+        The standard error of a difference is guessed for rates of one half among half of the rows.
+        """
+        counts = self.answers.counts
+        error = sum(0.5 / counts[group].total for group in (a, b)) ** 0.5
+        return float(BOLD_RATIO ** round(log(BOLD_TILT / error) / log(BOLD_RATIO)))
+
+    def levels(self, claim: Claim, bold: float, *, of_a: bool) -> Levels:
+        """Return the levels of a, or of b, for every lattice cell of t, and how large bets are.
+
+        A bet that moves the gap by D expects past rows to be off by what they are when, with
+        labels, they refute: ``2 log(bar) / D`` in units of the level.
+        """
+        compare = self.answers.compare
+        t = self.lattice(claim)
+        middle = t.mean(axis=1)
+        level = claim.level(middle, compare)
+        slope = float(claim.level(np.ones(1), compare)[0] - claim.level(np.zeros(1), compare)[0])
+        higher = np.clip(np.maximum(level, middle), 1e-3, 1.0)
+        unit = (compare.rate_per_gap(higher) * max(1.0, 1.0 / slope))[:, None]
+        tilts = np.append(2.0 * log(self.bar) / self.sizes, bold) / unit
+        if of_a:
+            return Levels(claim.level(t, compare), level, tilts / slope)
+        return Levels(t, middle, tilts)
+
+    def gains(
+        self, claim: Claim, group: int, grid: Array, key: object, bold: float, *, of_a: bool
+    ) -> Gains:
+        """Return what a group's rows make of bets against a claim, as group a or as b."""
+        place = (claim, group, key, bold, of_a)
+        if place not in self._gains:
+            sign = claim.sign if of_a else -claim.sign
+            levels = self.levels(claim, bold, of_a=of_a)
+            self._gains[place] = self.rows(claim.rate, group).gains(grid, levels, sign)
+        return self._gains[place]
+
+    def opposite(self, claim: Claim, group: int, grid: Array, key: object) -> Array:
+        """Return the strong bet of b's rows on the other side: b's rate is exactly t."""
+        place = (claim, group, key, "opposite")
+        if place not in self._gains:
+            levels = self.levels(claim, 1.0, of_a=False)
+            only_strong = Levels(levels.ends, levels.centres, levels.tilts[:, :0])
+            rows = self.rows(claim.rate, group)
+            self._gains[place] = rows.gains(grid, only_strong, claim.sign)
+        return self._gains[place].strong
+
+
+@lru_cache(maxsize=512)
+def _past_rows(rate: Rate, counts: GroupCells) -> PastRows:
+    return PastRows(rate, counts)
+
+
+class PieceBoxes:
+    """The boxes of one piece.
+
+    A candidate is a cell of a's grid times one of b's. It is near if some bet against past rows
+    may help labels there; all deeper candidates of a row of b share one box, against which labels
+    alone bet.
+    """
+
+    def __init__(self, maker: BoxMaker, piece: Piece) -> None:
+        self.maker = maker
+        self.piece = piece
+        self.compare = maker.answers.compare
+        self.rates = tuple(sorted({claim.rate for claim in piece.claims}))
+        self.grid_a = maker.grid(self.rates, piece.a)
+        self.grid_b = maker.grid(self.rates, piece.b)
+        self.sides = [piece.near] + ([-piece.near] if piece.on_side(-piece.near) else [])
+
+    def made(self) -> CornerCells:
+        """Return the boxes that stand before the first label."""
+        first, last = self._windows()
+        standing = (first <= last).all(axis=0)
+        near = standing & self._is_near()
+        i, j = np.nonzero(near)
+        gains = {
+            claim: self._least_gain(claim, i, j, first[place, i, j], last[place, i, j])
+            for claim in self.piece.claims
+            for place in (self.rates.index(claim.rate),)
+        }
+        near_box = self._box(i, i, j)
+        deep_box = self._deep_runs(standing & ~near)
+        cells = self._with_bets(near_box, gains)
+        unrefuted = cells.evidence(cells.log_stake) < self.maker.bar
+        cells = cells.some(np.flatnonzero(unrefuted))
+        return _joined([cells, self._with_bets(deep_box, {})])
+
+    # -- which boxes there are -------------------------------------------------------------------
+
+    def _windows(self) -> tuple[Ints, Ints]:
+        """Return the first and the last level that strong bets leave, shape (rates, a, b).
+
+        Past rows of a, or of b, refute every level outside by themselves.
+        """
+        n_strong = sum(2 if self._has_opposite(claim) else 3 for claim in self.piece.claims)
+        needed = log(self.maker.bar) - log(STRONG_SHARE / n_strong)
+        shape = len(self.rates), len(self.grid_a) - 1, len(self.grid_b) - 1
+        first, last = np.zeros(shape, dtype=np.intp), np.full(shape, 2**30)
+        for claim in self.piece.claims:
+            place = self.rates.index(claim.rate)
+            of_a = _range_of(self._gains(claim, of_a=True).strong < needed)
+            of_b = [_range_of(self._gains(claim, of_a=False).strong < needed)]
+            if not self._has_opposite(claim):
+                strong = self.maker.opposite(claim, self.piece.b, self.grid_b, self.rates)
+                of_b.append(_range_of(strong < needed))
+            first[place] = np.maximum(first[place], of_a[0][:, None])
+            last[place] = np.minimum(last[place], of_a[1][:, None])
+            for start, end in of_b:
+                first[place] = np.maximum(first[place], start)
+                last[place] = np.minimum(last[place], end)
+        return first, last
+
+    def _has_opposite(self, claim: Claim) -> bool:
+        """Say whether another claim bets on rows of b in the other direction."""
+        return any(
+            other.rate == claim.rate and other.sign != claim.sign for other in self.piece.claims
+        )
+
+    def _is_near(self) -> Flags:
+        """Say where some claim is hardly met by the estimates, shape (a, b)."""
+        zone = NEAR_ZONE * float(self.maker.sizes[:3].max())
+        near = np.zeros((len(self.grid_a) - 1, len(self.grid_b) - 1), dtype=bool)
+        for side in self.sides:
+            ends_a = self.grid_a[1:] if side > 0 else self.grid_a[:-1]
+            ends_b = self.grid_b[:-1] if side > 0 else self.grid_b[1:]
+            for claim in self.piece.on_side(side):
+                beyond, unit = self._beyond(claim, ends_a[:, None], ends_b)
+                near |= beyond >= -zone * unit
+        return near
+
+    def _beyond(self, claim: Claim, lam_a: Array, lam_b: Array) -> tuple[Array, Array]:
+        """Return how far a's estimated rate is beyond the claim's level, and a gap's unit."""
+        rate_a = self.maker.rows(claim.rate, self.piece.a).curve.value(lam_a)
+        rate_b = self.maker.rows(claim.rate, self.piece.b).curve.value(lam_b)
+        level = claim.level(rate_b, self.compare)
+        beyond = level - rate_a if claim.at_least else rate_a - level
+        return beyond, self.compare.rate_per_gap(np.maximum(rate_a, rate_b))
+
+    def _box(self, first_a: Ints, last_a: Ints, row: Ints) -> tuple[Array, Array]:
+        """Return low and high of a's and b's unknowns, shape (boxes, 2) each."""
+        low = np.stack([self.grid_a[first_a], self.grid_b[row]], axis=1)
+        high = np.stack([self.grid_a[last_a + 1], self.grid_b[row + 1]], axis=1)
+        return low, high
+
+    def _deep_runs(self, deep: Flags) -> tuple[Array, Array]:
+        """Return one box for the deep candidates of every row of b."""
+        row = np.flatnonzero(deep.any(axis=0))
+        first, last = _range_of(deep.T)
+        return self._box(first[row], last[row], row)
+
+    # -- what past rows have won -----------------------------------------------------------------
+
+    def _gains(self, claim: Claim, *, of_a: bool) -> Gains:
+        group, grid = (self.piece.a, self.grid_a) if of_a else (self.piece.b, self.grid_b)
+        bold = self.maker.bold_tilt(self.piece.a, self.piece.b)
+        return self.maker.gains(claim, group, grid, self.rates, bold, of_a=of_a)
+
+    def _least_gain(self, claim: Claim, i: Ints, j: Ints, first: Ints, last: Ints) -> Array:
+        """Return the log gain of past rows at the corners of boxes, shape (boxes, 4, sizes).
+
+        It is the least over the levels that strong bets leave.
+        """
+        of_a = self._gains(claim, of_a=True).main
+        of_b = self._gains(claim, of_a=False).main
+        least = np.full((len(i), 2, 2, of_a.shape[-1]), np.inf)
+        for step in range(int((last - first).max(initial=-1)) + 1):
+            some = np.flatnonzero(first + step <= last)
+            level = first[some] + step
+            # axes: box, end of a, end of b, end of the level, size
+            both = of_a[i[some], :, level][:, :, None] + of_b[j[some], :, level][:, None]
+            least[some] = np.minimum(least[some], both.min(axis=3))
+        return least.reshape(len(i), _CORNERS, of_a.shape[-1])
+
+    # -- bets ------------------------------------------------------------------------------------
+
+    def _with_bets(self, box: tuple[Array, Array], gains: dict[Claim, Array]) -> CornerCells:
+        """Return boxes with bets; where there are no gains labels alone bet."""
+        n = len(box[0])
+        stakes: list[Array] = []
+        slopes: list[Array] = []
+        starts: list[Array] = []
+        for side in self.sides:
+            weight = self.piece.far_share if side != self.piece.near else 1 - self.piece.far_share
+            at, slope = self._label_bets(box, side)
+            claims = self.piece.on_side(side)
+            shares = BetShares.of(len(self.maker.sizes), weight, len(claims))
+            for claim in claims:
+                stakes.append(shares.main_and_bold(gains.get(claim), n))
+                slopes += [slope, slope[..., shares.bold_bets]]
+            stakes.append(np.broadcast_to(shares.log_floor, (_CORNERS, n, len(shares.log_floor))))
+            slopes.append(slope[..., shares.floor_bets])
+            width = sum(part.shape[2] for part in stakes) - sum(part.shape[2] for part in starts)
+            starts.append(np.repeat(at[..., None], width, axis=2))
+        return self._assembled(
+            box,
+            np.concatenate(stakes, axis=2),
+            np.concatenate(slopes, axis=2),
+            np.concatenate(starts, axis=2),
+        )
+
+    def _label_bets(self, box: tuple[Array, Array], side: int) -> tuple[Array, Array]:
+        """Return where label bets of a side start, shape (2, boxes), and their b, (2, boxes, bets).
+
+        They start where a leaves the box and go by the rate whose claim is the least met there.
+        """
+        low, high = box
+        at = np.stack([high[:, 0], low[:, 1]] if side > 0 else [low[:, 0], high[:, 1]])
+        measured = [self._beyond(claim, *at) for claim in self.piece.on_side(side)]
+        beyond = np.stack([beyond / unit for beyond, unit in measured])
+        active = beyond.argmax(axis=0)
+        aim = self._aim(side, active)
+        unit = np.take_along_axis(np.stack([unit for _, unit in measured]), active[None], 0)[0]
+        steps = self.maker.sizes * unit[:, None]
+        depth = np.maximum(-beyond.max(axis=0) * unit, 0.0)
+        wanted = steps + depth[:, None]
+        rho = move_gap(at[..., None, None], aim, np.full((len(low), 1, 1), side), wanted[:, None])
+        rho = rho[:, :, 0]
+        start = at[..., None]
+        return at, (rho - start) / np.maximum(start * (1.0 - start), 1e-9)
+
+    def _aim(self, side: int, active: Ints) -> Curve:
+        """Return the curves of a and b, first axis, of the active rate of every box."""
+        curves = [
+            self.maker.rows(claim.rate, group).curve
+            for group in (self.piece.a, self.piece.b)
+            for claim in self.piece.on_side(side)
+        ]
+        stacked = Curve.stack(curves)
+        coefficients = (stacked.a, stacked.b, stacked.c, stacked.d)
+        return Curve(
+            *(np.asarray(x).reshape(2, -1)[:, active][..., None, None] for x in coefficients)
+        )
+
+    def _assembled(
+        self, box: tuple[Array, Array], stakes: Array, slopes: Array, starts: Array
+    ) -> CornerCells:
+        """Return boxes whose bets have stakes (boxes, bets, 4) and slopes b (2, boxes, bets)."""
+        low, high = box
+        n, k = len(low), len(self.maker.answers.counts)
+        # axes: side, end of the side, box, bet
+        lam = np.stack([low.T, high.T], axis=1)[..., None]
+        slope = slopes[:, None]
+        factors = np.log(np.stack([1.0 - slope * lam, 1.0 + slope * (1.0 - lam)], axis=1))
+        box_low, box_high = np.zeros((n, k)), np.ones((n, k))
+        inside = [self.piece.a, self.piece.b]
+        box_low[:, inside], box_high[:, inside] = low, high
+        groups = np.repeat(np.array(inside)[:, None, None], n, axis=1)
+        return CornerCells(box_low, box_high, groups, stakes, factors, starts)
+
+
+@dataclass(frozen=True)
+class BetShares:
+    """How the stake of one side is divided among its bets: by the question alone.
+
+    Attributes
+    ----------
+    main, bold, log_floor
+        Stakes of bets on past rows and labels of one size, of bold ones on past rows, and of those
+        on labels alone.
+    bold_bets, floor_bets
+        Which label bets the latter two go with: (directions times sizes) in turn.
+    """
+
+    main: Array
+    bold: Array
+    log_floor: Array
+    bold_bets: Ints
+    floor_bets: Ints
+
+    @classmethod
+    def of(cls, sizes: int, weight: float, claims: int) -> BetShares:
+        """Return the shares for so many sizes and claims of a side that has this weight."""
+        shares = bet_shares(sizes)
+        bold_bets = np.arange(1, min(3, sizes))  # both groups move, by the main sizes
+        floor_bets = np.arange(3 * sizes).reshape(3, sizes)[:, -2:].ravel()
+        rest = 1.0 - FLOOR_SHARE - STRONG_SHARE - BOLD_SHARE
+        bold, floor = (shares[bets] / shares[bets].sum() for bets in (bold_bets, floor_bets))
+        return cls(
+            weight * rest / claims * shares,
+            weight * BOLD_SHARE / claims * bold,
+            np.log(weight * FLOOR_SHARE * floor),
+            bold_bets,
+            floor_bets,
+        )
+
+    def main_and_bold(self, gain: Array | None, n: int) -> Array:
+        """Return log stakes after the past, shape (4, boxes, bets); none if there is no gain.
+
+        ``gain`` has shape (boxes, 4, sizes + 1), the bold one last.
+        """
+        if gain is None:
+            return np.full((_CORNERS, n, len(self.main) + len(self.bold)), -np.inf)
+        by_corner = gain.swapaxes(0, 1)
+        by_size = np.tile(by_corner[..., :-1], 3)  # the same in all three directions
+        bold = np.repeat(by_corner[..., -1:], len(self.bold), axis=2)
+        log_share = np.log(np.append(self.main, self.bold))
+        return np.asarray(log_share + np.concatenate([by_size, bold], axis=2))
+
+
+def _range_of(flags: Flags) -> tuple[Ints, Ints]:
+    """Return the first and the last true place of every row; first > last where there is none."""
+    found = flags.any(axis=1)
+    first = np.where(found, flags.argmax(axis=1), 2**30)
+    last = np.where(found, flags.shape[1] - 1 - flags[:, ::-1].argmax(axis=1), -1)
+    return first, last
+
+
+def _joined(parts: Sequence[NullCells]) -> CornerCells:
+    """Return the boxes of all parts as one set."""
+    arrays = ([getattr(part, field.name) for part in parts] for field in fields(CornerCells))
+    return CornerCells(*(np.concatenate(own, axis=-2) for own in arrays))
