@@ -21,7 +21,6 @@ import equipoise as eq
 from equipoise.evidence import UNKNOWN, WrongAnswers
 from equipoise.evidence.bets import unfair_sizes
 from equipoise.evidence.null_cells import _level_cells
-from equipoise.evidence.null_cells import evidence as value_of
 from equipoise.free_check import bands_from_past
 from equipoise.protocol import Want
 from equipoise.question import Verdict
@@ -202,7 +201,9 @@ class Blind:
             counts[mine, side, later[mine]] = 1.0
         wealth = self._cells.log_wealth(counts.cumsum(axis=0), slice(None))
         half = wealth.shape[-1] // 2  # the bets on a above b, with all of the stake
-        found = value_of(wealth[..., :half]) / np.exp(self._cells.log_stake[:, :half]).sum(axis=1)
+        found = self._cells.evidence(wealth[..., :half]) / np.exp(
+            self._cells.log_stake[:, :half]
+        ).sum(axis=1)
         return bool((found >= 1.0 / QUESTION.delta).any(axis=0).all())
 
     def meets(self, opponent: str, labels: int, rng: np.random.Generator) -> bool:

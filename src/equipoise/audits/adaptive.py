@@ -13,12 +13,13 @@ import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from equipoise._arrays import Array, Ints
 from equipoise.audits.adaptive_finding import (
+    contradicts_interval,
     denied_success_intervals,
     describe_missing,
     make_finding,
@@ -37,6 +38,8 @@ from equipoise.protocol import ScoreRecord, Ticket, Want
 from equipoise.question import Costs, Question, Verdict
 
 FIRST_RECHECK = 20  # labels before the first check whether any number of them can decide
+GIVE_UP_LABELS = 30  # of every group, before a rough guess of the unknowns ends an audit
+GIVE_UP_ERRORS = 1.0  # standard errors of the labels that such a guess allows for
 RECHECK_GROWTH = 1.2  # labels grow by this factor from one such check to the next
 NO_LABELS_LEFT = 1e-9  # in place of 0 labels, so that a block has one person at least
 
@@ -55,6 +58,9 @@ class AdaptiveAudit(Audit):
         If given, everybody whose label would be welcome counts as an observation, and their score
         or price, given to :meth:`ask`, decides by a recorded draw whether the label is asked for.
         The guarantee is the same for every score.
+    give_up
+        ``"early"`` ends the audit INCONCLUSIVE once, at the estimates so far, its past data leave
+        both answers possible however many labels come. ``"never"`` goes on with the same evidence.
 
     Examples
     --------
@@ -78,8 +84,13 @@ class AdaptiveAudit(Audit):
         *,
         budget: float | None = None,
         assist: Assist | None = None,
+        give_up: Literal["early", "never"] = "early",
     ) -> None:
         super().__init__(history, question, costs, budget=budget)
+        if give_up not in ("early", "never"):
+            raise UnknownName("'give_up'", give_up, ("early", "never"))
+        self.give_up = give_up
+        """When the audit ends because its past data cannot decide."""
         self._design = AuditDesign(history, question)
         self.groups = self._design.groups
         """The groups in the order that the evidence knows them by: that of their past counts."""
@@ -441,9 +452,15 @@ class AdaptiveAudit(Audit):
         self._conclude_if_told_to()
 
     def _conclude_if_undecidable(self, evidence: Evidence) -> None:
-        intervals = denied_success_intervals(self._design, evidence).values()
-        low = np.array([interval.lower for interval in intervals])
-        high = np.array([interval.upper for interval in intervals])
+        if self.give_up == "never":
+            return
+        if (evidence.told[self._design.reachable] >= GIVE_UP_LABELS).all():
+            # INCONCLUSIVE is never wrong, so a rough guess of the unknowns suffices.
+            low, high = evidence.rough_ranges(GIVE_UP_ERRORS)
+        else:
+            intervals = denied_success_intervals(self._design, evidence).values()
+            low = np.array([interval.lower for interval in intervals])
+            high = np.array([interval.upper for interval in intervals])
         if evidence.undecidable(low, high):
             scarce = "the past data are too few"
             if self.cells.unknown:
@@ -501,6 +518,8 @@ class AdaptiveAudit(Audit):
         if verdict is Verdict.FAIR:
             refuted_gaps = f"above {self.question.threshold:.10g}"
         noun = self.question.gap_scale.noun
+        if contradicts_interval(self._design, self.evidence, verdict):
+            return self._conclude("the evidence and the interval of the gap contradict each other")
         return self._make_finding(
             verdict, f"every population with a {noun} {refuted_gaps} is refuted"
         )

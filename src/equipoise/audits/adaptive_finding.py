@@ -22,6 +22,7 @@ from equipoise.rates import RATES
 
 ASSUMES_STREAM = "denied people of a group arrive like any others of it, whatever their outcome"
 MIN_LABELS_FOR_FORECAST = 10  # of every group, before the labels still needed are forecast
+ERRORS_TO_DECIDE = 5.0  # standard errors of a gap that epsilon must span for labels to decide
 GAP_TOLERANCE = 1e-4  # to which the bounds of the gap are computed
 Boxes = dict[str, tuple[float, float]]
 """Where each group's r lies: lower and upper end."""
@@ -77,6 +78,20 @@ def make_finding(
         proof=proof_from_past(design.history),
         shares=shares,
     )
+
+
+def contradicts_interval(design: AuditDesign, evidence: Evidence | None, verdict: Verdict) -> bool:
+    """Say whether the interval of the gap excludes what a verdict says.
+
+    Both hold with high probability, so one of them errs, and neither should be reported.
+    """
+    question = design.question
+    r = denied_success_intervals(design, evidence)
+    boxes = {group: (interval.lower, interval.upper) for group, interval in r.items()}
+    gap = _gap_bounds(design, boxes, Verdict.INCONCLUSIVE)
+    if verdict is Verdict.FAIR:
+        return gap.lower > question.threshold
+    return verdict is Verdict.UNFAIR and gap.upper < question.gamma
 
 
 def _gap_bounds(design: AuditDesign, boxes: Boxes, verdict: Verdict) -> Interval:
@@ -145,12 +160,28 @@ def _describe_missing_evidence(design: AuditDesign, evidence: Evidence) -> str:
             f"outcomes of {n_unknown:,g} approved people that are not known: at the present "
             "estimates no number of labels decides without them; or a larger epsilon"
         )
+    if design.weighs_past_rows:
+        n_rows, margin = _past_or_margin_needed(design, evidence)
+        return (
+            "more past rows: at the present estimates no number of labels decides with these; "
+            f"try about {n_rows:,.0f} in all, or an epsilon of about {margin:.2g}"
+        )
     if not design.history.exact:
         return (
             "more past rows: at the present estimates no number of labels decides with these; "
             f"try about {_past_rows_needed(design):,.0f} in all, or a larger epsilon"
         )
     return "a larger epsilon: at the present estimates both answers stay possible"
+
+
+def _past_or_margin_needed(design: AuditDesign, evidence: Evidence) -> tuple[float, float]:
+    """Return about how many past rows would decide, and about which epsilon with these rows.
+
+    Boxes that hold the unknowns fall once epsilon is some standard errors of the gap wide.
+    """
+    error = design.row_answers().error_of_gap(evidence.estimates)
+    margin = max(ERRORS_TO_DECIDE * error, 1.2 * design.question.epsilon)
+    return design.history.cells.total * (margin / design.question.epsilon) ** 2, margin
 
 
 def _past_rows_needed(design: AuditDesign) -> float:

@@ -108,16 +108,7 @@ class AuditDesign:
         """Return the wrong answers that an audit on this past has to refute."""
         question = self.question
         if self.weighs_past_rows:
-            return RowAnswers(
-                METRICS[question.metric].rates,
-                tuple(self.history.cells[group] for group in self.groups),
-                gamma=question.gamma,
-                epsilon=question.epsilon,
-                level_fair=self.budget.evidence_fair,
-                level_unfair=self.budget.evidence_unfair,
-                compare=question.gap_scale,
-                blocks=question.resolve(self.groups).blocks,
-            )
+            return self.row_answers()
         # Other bands than for the intervals: FAIR needs two bounds only, so each has a larger
         # share of the level and is narrower (guarantees, 3.8).
         bands_for_fair = bands_from_past(self.history, question.metric, self.budget.past_fair)
@@ -131,6 +122,20 @@ class AuditDesign:
             compare=question.gap_scale,
             blocks=question.resolve(self.groups).blocks,
             precision=tuple(self._precision(group) for group in self.groups),
+        )
+
+    def row_answers(self) -> RowAnswers:
+        """Return the wrong answers that past rows and labels refute together."""
+        question = self.question
+        return RowAnswers(
+            METRICS[question.metric].rates,
+            tuple(self.history.cells[group] for group in self.groups),
+            gamma=question.gamma,
+            epsilon=question.epsilon,
+            level_fair=self.budget.evidence_fair,
+            level_unfair=self.budget.evidence_unfair,
+            compare=question.gap_scale,
+            blocks=question.resolve(self.groups).blocks,
         )
 
     def _in_group_order(self, bands: Bands) -> tuple[tuple[Band, ...], ...]:

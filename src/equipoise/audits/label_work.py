@@ -64,8 +64,8 @@ class LabelWork:
         """Return what a verdict takes, FAIR or UNFAIR: all that would make it wrong is refuted."""
         if verdict not in self._covers:
             wrong = self._wrong
-            covers = wrong.unfair_covers() if verdict is Verdict.FAIR else wrong.fair_covers()
-            self._covers[verdict] = list(covers)
+            made = wrong.unfair_covers() if verdict is Verdict.FAIR else wrong.fair_covers()
+            self._covers[verdict] = list(made)
         covers = self._covers[verdict]
         is_fair = verdict is Verdict.FAIR
         level = self._wrong.level_fair if is_fair else self._wrong.level_unfair

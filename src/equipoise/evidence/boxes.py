@@ -135,6 +135,18 @@ class RowAnswers:
         """The higher and the lower group of every gap that counts."""
         return tuple(pair for block in self.blocks for pair in block.pairs)
 
+    def error_of_gap(self, r: Array) -> float:
+        """Return the largest standard error of a gap that counts, by past rows alone, at r."""
+        largest = 0.0
+        for rate in self.rates:
+            rows = [PastRows(rate, counts) for counts in self.counts]
+            errors = np.array([own.standard_error(x) for own, x in zip(rows, r, strict=True)])
+            values = np.array([own.curve.value(x) for own, x in zip(rows, r, strict=True)])
+            for high, low in self.pairs:
+                unit = self.compare.rate_per_gap(np.maximum(values[high], values[low]))
+                largest = max(largest, float(np.hypot(errors[high], errors[low]) / unit))
+        return largest
+
     def unfair_covers(self) -> tuple[NullCells, ...]:
         """Return the one cover of the UNFAIR set: the boxes of every rate and pair of groups."""
         return _unfair_covers(self)

@@ -398,11 +398,20 @@ class Evidence:
             found.append(Interval(*ends, total / weight if weight else None))
         return found
 
+    def rough_ranges(self, errors: float) -> tuple[Array, Array]:
+        """Return where each group's r lies by so many standard errors of its labels.
+
+        A rough guess for plans and for giving up; no verdict rests on it.
+        """
+        estimates = self.estimates
+        width = errors * np.sqrt(estimates * (1.0 - estimates) / np.maximum(self.told, 1.0))
+        return np.maximum(estimates - width, 0.0), np.minimum(estimates + width, 1.0)
+
     def undecidable(self, low: Array, high: Array) -> bool:
         """Say whether all unknowns in a box allow both wrong answers: then no label decides.
 
-        It happens where the past data are so few that their bands are about as wide as epsilon. No
-        label decides either once all bets against some cell of every cover are lost. Pending
+        It happens where the past data are so few that they leave room of about epsilon. No label
+        decides either once all bets against some cell of every cover are lost. Pending
         outcomes are left out here, since they may still turn out well for every bet.
         """
         if self._wrong.both_allowed(low, high):

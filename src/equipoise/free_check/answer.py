@@ -424,7 +424,9 @@ def name_short_strata(
     if past.exact or not question.comparison.within:
         return ()
     names = past.cells.groups
-    widths = _band_widths(past, question, budget.past_fair, r)
+    # An audit that weighs past rows has no bounds behind FAIR: those of its intervals serve.
+    level = max(budget.past_fair, budget.past_intervals)
+    widths = _band_widths(past, question, level, r)
     lines = []
     for block in question.comparison.resolve(names).blocks:
         pair_widths = [(widths[:, a] + widths[:, b]).max() / 2.0 for a, b in block.pairs]

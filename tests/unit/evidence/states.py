@@ -14,7 +14,6 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import GapScale
 from equipoise.evidence import UNKNOWN, Evidence, NullCells, WrongAnswers
 from equipoise.evidence.null_cells import FINENESS, fair_covers, unfair_covers
-from equipoise.evidence.null_cells import evidence as value_of
 from equipoise.evidence.observation import LABEL, Ends
 from equipoise.free_check import bands_from_past
 from equipoise.history import History
@@ -131,7 +130,9 @@ def covers(evidence: Evidence) -> list[NullCells]:
 def weighed(evidence: Evidence) -> list[np.ndarray]:
     """Return the evidence against every cell of every cover, of what is known now."""
     return [
-        value_of(evidence._log_wealth(cover, slice(None), evidence._current_counts()))[0]
+        cover.cells.evidence(evidence._log_wealth(cover, slice(None), evidence._current_counts()))[
+            0
+        ]
         for cover in (*evidence._against_unfair, *evidence._against_fair)
     ]
 

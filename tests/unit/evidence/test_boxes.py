@@ -165,7 +165,7 @@ def check_population(
 ) -> tuple[float, bool]:
     """Return by how much the log evidence of a box exceeds that at the population, and if one is.
 
-    Where there is no box: by how much the bar exceeds what past rows say.
+    A population that past rows refute needs no box: then by how much they fall short of the bar.
     """
     piece, cells = case.piece, case.cells
     counts = case.full[piece.a], case.full[piece.b]
@@ -173,8 +173,9 @@ def check_population(
     lam = np.array([person.lam for person in people])
     inside = [piece.a, piece.b]
     held = ((cells.low[:, inside] <= lam) & (lam <= cells.high[:, inside])).all(axis=1)
-    if not held.any():
-        return log(case.maker.bar) - log_past(case, bets), False
+    short = log(case.maker.bar) - log_past(case, bets)
+    if not held.any() or short <= 0.0:
+        return short, False
     labels = np.zeros((2, 3))
     labels[:, :2] = rng.integers(0, rng.choice([1, 5, 200]), (2, 2))
     excess = -np.inf
@@ -197,8 +198,8 @@ def log_past(case: Case, bets: list) -> float:  # type: ignore[type-arg]
         if bet.kind != "bold":
             stake = shares.main.reshape(3, -1)[:, bet.kind].sum()
         total.append(log(stake) + bet.log_gain)
-    for side in {claim.side for claim in case.piece.claims}:
-        total.append(float(np.logaddexp.reduce(shares_of(case, side).log_floor)))
+    sides = {claim.side for claim in case.piece.claims}
+    total += [float(np.logaddexp.reduce(shares_of(case, side).log_floor)) for side in sides]
     return float(np.logaddexp.reduce(total))
 
 
@@ -246,7 +247,7 @@ def label_gain(slope: np.ndarray, people, labels: np.ndarray, piece: Piece) -> f
 
 
 def test_the_mean_over_all_pasts_is_at_most_one() -> None:
-    """Every bet on past rows, summed over all that the rows may be, at a population of the piece."""
+    """Every bet on past rows, summed over all that the rows may be, at one population."""
     checks, most = 0, 0.0
     for seed in range(quick(10, full=1_000)):
         case, rng = random_case(10_000 + seed), np.random.default_rng(seed)

@@ -30,7 +30,10 @@ def setting(
     question = Question(metric, gamma, 0.1, compare=compare)
     past = world.past(size, seed)
     design = AuditDesign(past, question)
-    return world, question, design.groups, design.wrong_answers()
+    vars(design)["weighs_past_rows"] = False  # bands, as with many groups
+    wrong = design.wrong_answers()
+    assert isinstance(wrong, WrongAnswers)
+    return world, question, design.groups, wrong
 
 
 def cells_with(cover: NullCells, points: Array) -> NDArray[np.bool_]:

@@ -1,0 +1,124 @@
+"""Wrong verdicts at the boundaries where the past is finite, and how near the truth comes to fall.
+
+The first table runs whole audits. The second one follows the evidence against the boxes that hold
+the truth: how often it ever reaches the bar, before the first label or at one of 2,000. That
+is all that validity is about, and it is cheap.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+from tests.support.boundaries import Boundary, Row, boundaries
+from tests.support.tables import table
+
+import equipoise as eq
+from equipoise.audits.design import AuditDesign
+from equipoise.evidence.boxes import RowAnswers
+from equipoise.evidence.null_cells import NullCells
+from equipoise.rates import clopper_pearson
+from study.boundary import add_options as add_common_options
+from study.boundary import fill
+
+QUESTION = eq.Question("equal_opportunity", gamma=0.08, epsilon=0.12, delta=0.1)
+LINES = {"half approved": 1.0, "four groups": 0.3, "eight groups": 0.1}
+LABELS = 2_000  # of a path
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    add_common_options(parser, 1000)
+    parser.add_argument("--past", type=int, default=3_000, help="rows of all groups together")
+    parser.add_argument("--lines", default=",".join(LINES), help="which lines of worlds")
+    parser.add_argument("--paths", action="store_true", help="only follow the truth")
+
+
+def run(options: argparse.Namespace) -> Table:
+    lines = options.lines.split(",")
+    if options.paths:
+        return follow(lines, options)
+    rows = []
+    for line in lines:
+        for boundary in boundaries(line, QUESTION):
+            per_group = options.past // len(boundary.world.groups)
+            rows.append(Row(boundary, max(int(options.runs * LINES[line]), 10), per_group))
+    setting = f"Outcomes come at once, the past has {options.past:,} rows."
+    return fill(rows, options, "boundary_past", "At the boundaries, finite past", setting)
+
+
+def follow(lines: list[str], options: argparse.Namespace) -> Table:
+    """Return how often evidence against the truth ever reaches the bar."""
+    out = table("Evidence against the truth", "line", "truth", "past", "paths", "reached", "share")
+    rows = [b for line in lines for b in boundaries(line, QUESTION)]
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        for boundary in bar.track(rows, description="paths"):
+            reached = sum(
+                reaches_bar(boundary, options.past, np.random.default_rng([options.seed, path]))
+                for path in range(options.runs)
+            )
+            high = clopper_pearson(reached, options.runs, 0.025)[1]
+            out.add_row(
+                boundary.line,
+                boundary.truth,
+                f"{options.past:,}",
+                f"{options.runs:,}",
+                str(reached),
+                f"{reached / options.runs:.3f} (up to {high:.3f})",
+            )
+    return out
+
+
+def reaches_bar(boundary: Boundary, n_past: int, rng: np.random.Generator) -> bool:
+    """Draw a past and labels; say whether evidence against the truth ever reaches the bar."""
+    world = boundary.world
+    design = AuditDesign(world.past(n_past, int(rng.integers(2**31))), boundary.question)
+    answers = design.wrong_answers()
+    assert isinstance(answers, RowAnswers)
+    r = np.array([world.r[group] for group in design.groups])
+    groups = rng.integers(len(r), size=LABELS)
+    outcomes = (rng.random(LABELS) < r[groups]).astype(int)
+    counts = np.zeros((LABELS + 1, len(r), 3))
+    counts[1 + np.arange(LABELS), groups, outcomes] = 1.0
+    path = counts.cumsum(axis=0)[::5]
+    if boundary.truth == "UNFAIR":
+        (cover,) = answers.unfair_covers()
+        found = [against_pair(cover, r, path, pair) for pair in true_pairs(boundary, design)]
+        return bool((np.minimum.reduce(found) >= 1.0 / answers.level_fair).any())
+    covers = answers.fair_covers()
+    total = sum(against_truth(cover, r, path) for cover in covers)
+    return bool((total >= len(covers) / answers.level_unfair).any())
+
+
+def true_pairs(boundary: Boundary, design: AuditDesign) -> list[tuple[int, int]]:
+    """Return the groups a and b whose gap is beyond gamma + epsilon: their boxes hold the truth."""
+    world, names = boundary.world, design.groups
+    (rates,) = world.rates(boundary.question.metric).values()
+    pairs = [(a, b) for a in range(len(names)) for b in range(len(names))]
+    threshold = boundary.question.threshold
+    return [(a, b) for a, b in pairs if rates[names[a]] - rates[names[b]] >= threshold]
+
+
+def against_pair(
+    cover: NullCells, r: np.ndarray, path: np.ndarray, pair: tuple[int, int]
+) -> np.ndarray:
+    own = (cover.groups[0][:, 0] == pair[0]) & (cover.groups[1][:, 0] == pair[1])
+    return against_boxes(cover, r, path, own)
+
+
+def against_truth(cover: NullCells, r: np.ndarray, path: np.ndarray) -> np.ndarray:
+    return against_boxes(cover, r, path, np.ones(len(cover), dtype=bool))
+
+
+def against_boxes(
+    cover: NullCells, r: np.ndarray, path: np.ndarray, which: np.ndarray
+) -> np.ndarray:
+    """Return the least evidence against boxes that hold r, by the path; infinite if none does."""
+    inside = ((cover.low <= r) & (r <= cover.high)).all(axis=1) & which
+    cells = np.flatnonzero(inside)
+    if not len(cells):
+        return np.full(len(path), np.inf)
+    evidence = cover.evidence(cover.log_wealth(path, cells))
+    return np.asarray(evidence.min(axis=1))
