@@ -20,6 +20,7 @@ import equipoise as eq
 from equipoise.audits.design import AuditDesign
 from equipoise.evidence.boxes import RowAnswers
 from equipoise.evidence.null_cells import NullCells
+from equipoise.metrics import rates_given_r
 from equipoise.rates import clopper_pearson
 from study.boundary import add_options as add_common_options
 from study.boundary import fill
@@ -95,7 +96,7 @@ def reaches_bar(boundary: Boundary, n_past: int, rng: np.random.Generator) -> bo
 def true_pairs(boundary: Boundary, design: AuditDesign) -> list[tuple[int, int]]:
     """Return the groups a and b whose gap is beyond gamma + epsilon: their boxes hold the truth."""
     world, names = boundary.world, design.groups
-    (rates,) = world.rates(boundary.question.metric).values()
+    (rates,) = rates_given_r(world.cells, world.r, boundary.question.metric).values()
     pairs = [(a, b) for a in range(len(names)) for b in range(len(names))]
     threshold = boundary.question.threshold
     return [(a, b) for a, b in pairs if rates[names[a]] - rates[names[b]] >= threshold]

@@ -199,7 +199,8 @@ class ErrorBudget:
     ) -> ErrorBudget:
         """Return the budget of an adaptive audit of so many compared groups.
 
-        An unlimited past (``exact``) uses nothing. ``by_rows`` says whether past rows are evidence themselves, or bounds are behind a verdict.
+        An unlimited past (``exact``) uses nothing. ``by_rows`` says whether past rows are evidence
+        themselves; otherwise bounds are behind a verdict.
         """
         shares = shares_of_audit(0.0 if exact else PAST_SHARE, by_rows=by_rows)
         # UNFAIR and the intervals need both bounds of every rate in every group.

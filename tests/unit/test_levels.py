@@ -63,24 +63,25 @@ def test_every_bound_of_a_check_is_paid_for(labels: bool, precisions: bool, metr
 def test_the_table_in_the_guarantees_is_the_code_s() -> None:
     rows = dict(re.findall(r"^\| (past data, [\w ]+|evidence|labels, [\w ]+) \| ([\d. |]+) \|$",
                            GUARANTEES, re.MULTILINE))  # fmt: skip
-    finite, unlimited = shares_of_audit(PAST_SHARE), shares_of_audit(0.0)
-    assert list(rows) == list(finite)
+    by_rows = shares_of_audit(PAST_SHARE, by_rows=True)
+    bands, unlimited = shares_of_audit(PAST_SHARE), shares_of_audit(0.0)
+    assert list(rows) == list(bands)
     for part, row in rows.items():
         shares_in_table = [float(cell) for cell in row.split(" | ")]
         assert shares_in_table == pytest.approx(
             [
-                finite[part].fair,
-                unlimited[part].fair,
-                finite[part].unfair,
-                unlimited[part].unfair,
+                *(shares[part].fair for shares in (by_rows, bands, unlimited)),
+                *(shares[part].unfair for shares in (by_rows, bands, unlimited)),
             ]
         )
 
 
 @pytest.mark.parametrize("past_share", [0.0, 0.05, PAST_SHARE, 0.5])
 def test_the_parts_of_an_audit_add_up_whatever_the_past_uses(past_share: float) -> None:
-    for shares in zip(*shares_of_audit(past_share).values(), strict=True):
-        assert sum(shares) == pytest.approx(1.0)
+    for by_rows in (False, True) if past_share else (False,):
+        parts = shares_of_audit(past_share, by_rows=by_rows).values()
+        for shares in zip(*parts, strict=True):
+            assert sum(shares) == pytest.approx(1.0)
 
 
 def test_endings_share_the_level() -> None:

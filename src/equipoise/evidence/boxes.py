@@ -11,7 +11,7 @@ most the evidence at every population in the box, which is one supermartingale f
 Which boxes there are and how far labels bet may follow the past's counts. Everything else follows
 from the question, the number of groups and the lattice of ``past_rows``. Boxes that past rows
 refute are not made. The levels that past rows do not refute share one box, each bet at its least.
-Section 3.8 of ``docs/understand/guarantees.md`` has the proof.
+Section 3.21 of ``docs/understand/guarantees.md`` has the proof.
 """
 
 from __future__ import annotations

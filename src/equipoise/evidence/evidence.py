@@ -9,7 +9,7 @@ Bets are fixed, so the evidence against a cell is a function of counts: of label
 are 1, and that are unknown because they are pending or were withdrawn (these count with the smaller
 of their factors). A cell is refuted if this function, of what is known now, reaches the bar over
 all requests so far, or over those up to the end of an earlier epoch (since the last file of random
-accepts came). Epochs end at plans, and whenever requests have grown by a fiftieth. Each of these
+accepts came). Epochs end at plans, and whenever requests have grown by a tenth. Each of these
 values is at most that of all true outcomes, which is one supermartingale in request order; so it
 does not matter who decides which outcomes are told, or when.
 

@@ -12,7 +12,7 @@ all rows has mean at most 1 if the rate is at most t, and that of ``1 - eta W`` 
 ``eta`` may follow from t, lam, the question and the number of rows that can be worth something
 (given which rows these are, they are still independent and the sign of the mean is the same), and
 from nothing else that the rows show. It is constant on a lattice of t, lam and that number, which
-no count moves. Section 3.8 of ``docs/understand/guarantees.md`` has the proof.
+no count moves. Section 3.21 of ``docs/understand/guarantees.md`` has the proof.
 """
 
 from __future__ import annotations

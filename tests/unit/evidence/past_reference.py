@@ -1,6 +1,6 @@
 """What past rows say against one population, the slow way: one bet at one place at a time.
 
-Written from the definitions of section 3.8 of the guarantees, with plain numbers; the constants
+Written from the definitions of section 3.21 of the guarantees, with plain numbers; the constants
 (shares, lattices, sizes) are those of the code, and everything else is computed anew.
 """
 

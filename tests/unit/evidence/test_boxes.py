@@ -1,6 +1,6 @@
 """The proof's premises where the past is finite: boxes cover, and none claims too much.
 
-Guarantees 3.8 derives the error probability from these alone, for every rate, comparison and past.
+Guarantees 3.21 derives the error probability from these alone, for every rate, comparison and past.
 """
 
 from __future__ import annotations
