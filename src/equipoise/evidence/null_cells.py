@@ -48,6 +48,8 @@ Pairs = frozenset[tuple[int, int]]
 """The higher and the lower group of gaps that count."""
 
 FINENESS = 0.04  # width of a cell: how far a rate moves over it, in epsilons
+FEW_GROUPS = 8  # with more groups cells are wider, in proportion to their number …
+WIDEST_CELL = 0.5  # … up to this many epsilons
 _MIN_STEP = 1 / 2000  # … but not finer than this, for the sake of memory
 FAR_SIDE_FADE = (
     2.0  # how fast the stake on leaving through the far side falls with its distance in epsilons
@@ -313,8 +315,14 @@ class WrongAnswers:
 
     @property
     def step(self) -> float:
-        """How far a rate moves over a cell."""
-        return max(self.fineness * self.epsilon, _MIN_STEP)
+        """How far a rate moves over a cell.
+
+        There are cells for every pair of groups, so many groups have wider ones: validity does not
+        rest on it, and cells do not outgrow the memory.
+        """
+        crowd = max(len(self.bands_for_unfair[0]) / FEW_GROUPS, 1.0)
+        fineness = min(self.fineness * crowd, max(WIDEST_CELL, self.fineness))
+        return max(fineness * self.epsilon, _MIN_STEP)
 
     def unfair_covers(self) -> tuple[NullCells, ...]:
         """Return the one cover of the UNFAIR set."""
