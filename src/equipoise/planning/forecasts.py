@@ -46,7 +46,7 @@ class ForecastConstants(NamedTuple):
 
 FITTED_CONSTANTS = ForecastConstants()
 LEAST_DISTANCE = 0.1  # epsilons; what is nearer to the wrong answer costs no less
-ACCEPTABLE_WORK_FACTOR = 2.0  # rows are enough if the work is this many times an unlimited past's
+ACCEPTABLE_WORK_FACTOR = 3.0  # rows are enough if the work is this many times an unlimited past's
 PAST_FACTORS = [1.5**power for power in range(1, 35)]  # by which past rows are multiplied in turn
 
 
