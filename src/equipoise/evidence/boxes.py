@@ -340,7 +340,11 @@ class BoxMaker:
         slope = float(claim.level(np.ones(1), compare)[0] - claim.level(np.zeros(1), compare)[0])
         higher = np.clip(np.maximum(level, middle), 1e-3, 1.0)
         unit = (compare.rate_per_gap(higher) * max(1.0, 1.0 / slope))[:, None]
-        tilts = np.append(2.0 * log(self.bar) / self.sizes, bold) / unit
+        # A rate near 0 or 1 is known more precisely than one of a half, by which bold bets go.
+        rate = np.clip(0.5 * (level + middle), 0.02, 0.98)
+        bolder = 0.5 * bold / np.sqrt(rate * (1.0 - rate))
+        by_size = np.broadcast_to(2.0 * log(self.bar) / self.sizes, (len(t), len(self.sizes)))
+        tilts = np.concatenate([by_size, bolder[:, None]], axis=1) / unit
         if of_a:
             return Levels(claim.level(t, compare), level, tilts / slope)
         return Levels(t, middle, tilts)
@@ -523,22 +527,36 @@ class PieceBoxes:
     def _label_bets(self, box: tuple[Array, Array], side: int) -> tuple[Array, Array]:
         """Return where label bets of a side start, shape (2, boxes), and their b, (2, boxes, bets).
 
-        They start where a leaves the box and go by the rate whose claim is the least met there.
+        They start where a leaves the box and go by the rate that labels move out of it soonest.
         """
         low, high = box
         at = np.stack([high[:, 0], low[:, 1]] if side > 0 else [low[:, 0], high[:, 1]])
-        measured = [self._beyond(claim, *at) for claim in self.piece.on_side(side)]
-        beyond = np.stack([beyond / unit for beyond, unit in measured])
-        active = beyond.argmax(axis=0)
+        claims = self.piece.on_side(side)
+        measured = [self._beyond(claim, *at) for claim in claims]
+        units = np.stack([unit for _, unit in measured])
+        depths = np.stack([np.maximum(-beyond, 0.0) for beyond, _ in measured])
+        paces = np.stack([self._pace(claim, at) for claim in claims])
+        # labels needed to move the gap out of the piece by epsilon, up to a common factor
+        effort = (depths + self.maker.answers.epsilon * units) ** 2 / np.maximum(paces, 1e-12)
+        active = effort.argmin(axis=0)
         aim = self._aim(side, active)
-        unit = np.take_along_axis(np.stack([unit for _, unit in measured]), active[None], 0)[0]
-        steps = self.maker.sizes * unit[:, None]
-        depth = np.maximum(-beyond.max(axis=0) * unit, 0.0)
-        wanted = steps + depth[:, None]
+        unit = np.take_along_axis(units, active[None], 0)[0]
+        depth = np.take_along_axis(depths, active[None], 0)[0]
+        wanted = self.maker.sizes * unit[:, None] + depth[:, None]
         rho = move_gap(at[..., None, None], aim, np.full((len(low), 1, 1), side), wanted[:, None])
         rho = rho[:, :, 0]
         start = at[..., None]
         return at, (rho - start) / np.maximum(start * (1.0 - start), 1e-9)
+
+    def _pace(self, claim: Claim, at: Array) -> Array:
+        """Return what a label of either group tells about the gap of a claim's rate."""
+        slopes = np.stack(
+            [
+                self.maker.rows(claim.rate, group).curve.slope(lam)
+                for group, lam in zip((self.piece.a, self.piece.b), at, strict=True)
+            ]
+        )
+        return np.asarray((at * (1.0 - at) * slopes**2).sum(axis=0))
 
     def _aim(self, side: int, active: Ints) -> Curve:
         """Return the curves of a and b, first axis, of the active rate of every box."""

@@ -74,6 +74,7 @@ def log_product(
     *,
     of_a: bool,
     sign: int,
+    is_bold: bool = False,
 ) -> float:
     """Return the log of one bet's product over a group's rows, all outcomes known.
 
@@ -106,6 +107,9 @@ def log_product(
     if tilt is None:
         eta = STRONG_TILT / sqrt(variance * rows)
     else:
+        if is_bold:
+            rate_middle = min(max(0.5 * (level_of(middle) + middle), 0.02), 0.98)
+            tilt *= 0.5 / sqrt(rate_middle * (1.0 - rate_middle))
         higher = min(max(level_of(middle), middle, 1e-3), 1.0)
         unit = (1.0 if compare == "difference" else higher) * max(1.0, 1.0 / slope)
         per_level = tilt / unit / (slope if of_a else 1.0)
@@ -149,15 +153,20 @@ def past_bets(
     for claim in piece.claims:
         t = t_of[claim.rate]
 
-        def product(tilt: float | None, *, of_a: bool, sign: int, claim=claim, t=t) -> float:  # type: ignore[no-untyped-def]
+        def product(  # type: ignore[no-untyped-def]
+            tilt: float | None, *, of_a: bool, sign: int, is_bold: bool = False, claim=claim, t=t
+        ) -> float:
             own = 0 if of_a else 1
             return log_product(
-                maker, claim, counts[own], people[own], t, tilt, of_a=of_a, sign=sign
+                *(maker, claim, counts[own], people[own], t, tilt),
+                of_a=of_a,
+                sign=sign,
+                is_bold=is_bold,
             )
 
         for kind, tilt in [*enumerate(tilts), ("bold", bold)]:
-            gain = product(tilt, of_a=True, sign=claim.sign)
-            gain += product(tilt, of_a=False, sign=-claim.sign)
+            gain = product(tilt, of_a=True, sign=claim.sign, is_bold=kind == "bold")
+            gain += product(tilt, of_a=False, sign=-claim.sign, is_bold=kind == "bold")
             yield PastBet(claim.side, claim, kind, gain)
         yield PastBet(0, claim, "strong", product(None, of_a=True, sign=claim.sign))
         yield PastBet(0, claim, "strong", product(None, of_a=False, sign=-claim.sign))
