@@ -112,7 +112,8 @@ def describe_missing_rows(
     """
     counts = {goal: _approved_with(history, goal) for goal in goals}
     lines: dict[str, str] = {}  # by the rows that serve the goal
-    for (outcome, group), count in sorted(counts.items(), key=lambda item: item[1]):
+    # The scarcest goal comes first, and setdefault keeps the first line of each kind.
+    for (outcome, group), count in sorted(counts.items(), key=lambda goal_count: goal_count[1]):
         people = f"people of group {group!r} who were approved and had outcome {outcome}"
         n_rows = history.cells[group].total if within_group else history.cells.total
         kind = f"group {group!r}" if within_group else "any group"
@@ -142,9 +143,10 @@ def parse_count(value: object, default: int, name: str = "tau") -> int:
     """
     count = default if value is None else value
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 1 <= count < 2**53:
-        shown = "a larger one" if isinstance(count, int) and count > 1 else repr(count)
+        # Not its digits: a number may have thousands of them.
+        value_text = "a larger one" if isinstance(count, int) and count > 1 else repr(count)
         raise InvalidInput(
-            f"{name!r} must be a whole number of at least 1, below 2**53; got {shown}"
+            f"{name!r} must be a whole number of at least 1, below 2**53; got {value_text}"
         )
     return int(count)
 
@@ -180,7 +182,8 @@ def finding_from_rates(audit: Audit, estimates: RateEstimates) -> Finding:
 
     Algorithm 1, lines 6 and 7; Algorithm 2, lines 9 and 10; Algorithm 3, lines 7 and 8.
     """
-    question, groups = audit.question, audit.cells.groups
+    question = audit.question
+    groups = audit.cells.groups
     gaps = compare_rates(estimates.rates, estimates.low, estimates.high, question.resolve(groups))
     estimate, lower, upper = (float(gap) for gap in gaps)
     limit = question.gamma + question.epsilon / 2.0
@@ -268,7 +271,7 @@ def rate_bounds(ratios: Array, error: float) -> tuple[Array, Array]:
     >>> low.round(3).tolist(), high.round(3).tolist()
     ([0.409, 0.9], [0.611, 1.0])
     """
-    if error >= 1.0:
+    if error >= 1.0:  # the factor would be infinite or negative: nothing is known
         return np.zeros_like(ratios), np.ones_like(ratios)
     factor = (1.0 + error) / (1.0 - error)
     return np.clip(ratios / factor, 0.0, 1.0), np.clip(ratios * factor, 0.0, 1.0)

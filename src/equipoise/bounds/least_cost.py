@@ -167,6 +167,7 @@ def lower_bound(
         if history_size is not None and proof.cost < math.inf:
             proof = _add_history(proof, world, question, prices, information, history_size)
         proofs.append(proof)
+    # In the grey zone both verdicts are right, and an audit may take the cheaper proof.
     best = min(proofs, key=lambda proof: proof.cost)
     return LowerBound(
         best.cost,
@@ -300,10 +301,12 @@ def needed_information(question: Question, verdict: Verdict, decided: float | No
     else 1 less the level of the other mistake. The information is 0 where the high probability is
     not above the error level, because an audit can then guess.
     """
-    level = question.level_wrong_fair
-    other_level = question.level_wrong_unfair
-    if verdict is Verdict.UNFAIR:
-        level, other_level = other_level, level
+    if verdict is Verdict.FAIR:
+        level = question.level_wrong_fair
+        other_level = question.level_wrong_unfair
+    else:
+        level = question.level_wrong_unfair
+        other_level = question.level_wrong_fair
     probability = 1.0 - other_level if decided is None else decided
     if probability <= level:
         return 0.0
@@ -337,6 +340,7 @@ def mean_prices(world: World, costs: Costs) -> Array:
                 failures = 1 - world.outcome[denied]
                 mean_price = group_costs.feature + float(np.mean(price_of_failure * failures))
         prices.append(mean_price)
+        # A group may cost nothing on average only because all of its denied succeed.
         if group_costs.feature or price_of_failure.any():
             is_everything_free = False
     return np.ones(len(prices)) if is_everything_free else np.array(prices)

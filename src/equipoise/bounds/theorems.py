@@ -46,6 +46,7 @@ class Price(JsonValue):
         return Price(*map(add, astuple(self), astuple(other)))
 
     def __rmul__(self, factor: float) -> Price:
+        # 0 times an infinite factor is 0 here: what costs nothing costs nothing for ever.
         return Price(*(factor * amount if amount else 0.0 for amount in astuple(self)))
 
     @classmethod
@@ -221,6 +222,7 @@ def _price(
             group_share = float(q[:, group_index].sum())
             rarer_share = float(q[:, group_index].min()) / group_share
             people_needed = features_needed(rarer_share) if rarer_share > 0.0 else math.inf
+            # The price is per arrival of anybody, so it is brought back to people of the group.
             denied_share = price.labels / group_share
             feature_cost = denied_share * costs.of(group).feature
             total += people_needed * Price(features=denied_share, cost=feature_cost)

@@ -152,9 +152,10 @@ def _observed_r_ranges(inputs: CheckInputs, alpha: float) -> RangesOfR:
     """Return where every group's r lies by the outcomes of random accepts, else [0, 1]."""
     r_ranges = {}
     for group, counts in inputs.past.cells.items():
-        good, bad, unknown = 0.0, 0.0, 0.0
+        accepts: tuple[float, ...] = (0.0, 0.0, 0.0)
         if inputs.uses_random_accepts and counts.random_accepts:
-            good, bad, unknown = counts.random_accepts
+            accepts = counts.random_accepts
+        good, bad, unknown = accepts
         # An unknown outcome may be either, so it widens the range on both sides.
         r_ranges[group] = clopper_pearson(good, good + bad + unknown, alpha, unknown)
     return r_ranges

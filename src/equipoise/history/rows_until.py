@@ -93,6 +93,7 @@ def draw_counts_in_unlimited_past(
     """
     n_kinds = shares.shape[-1]
     goal_shares = shares[..., list(goal_kinds)]
+    # People arrive as a Poisson process, so the tau-th of a kind comes after a Gamma(tau) time.
     goal_times = rng.gamma(tau, size=(repeats, len(goal_kinds))) / goal_shares
     is_reached = np.ones(goal_times.shape, dtype=bool)
     stops = _Stops(tau, goal_kinds, goal_times, is_reached, n_kinds)
@@ -122,6 +123,8 @@ def draw_counts_in_finite_past(
     """
     goal_totals = totals[..., list(goal_kinds)]
     is_reached = goal_totals >= tau
+    # In random order everybody comes at a uniform time in [0, 1], and the tau-th of n of them at a
+    # Beta(tau, n - tau + 1) time.
     goal_times = rng.beta(tau, np.where(is_reached, goal_totals - tau + 1, 1))
     goal_times = np.where(is_reached, goal_times, 1.0)
     stops = _Stops(tau, goal_kinds, goal_times, is_reached, totals.shape[-1])

@@ -365,6 +365,7 @@ def _open_place(place: str, options: ReadOptions) -> Table | None:
             return duckdb_table(repr(place), connect().from_arrow(rows))
     if not os.path.isfile(place) or not os.access(place, os.R_OK):
         return None
+    # Database files have all kinds of endings, so their first bytes decide.
     with open(place, "rb") as file:
         first_bytes = file.read(16)
     if first_bytes.startswith(b"SQLite format 3\0"):
@@ -408,6 +409,7 @@ def _open_database(engine: sql.Engine, options: ReadOptions) -> SqlTable:
         with as_bad_data(name, secret_of=address), engine.connect() as connection:
             return [tuple(row) for row in connection.execute(query)]
 
+    # The database names the columns of any table or query, without reading a row.
     no_rows = sql.select(sql.text("*")).select_from(rows).where(sql.text("1 = 0"))
     with as_bad_data(name, secret_of=address), engine.connect() as connection:
         columns = list(connection.execute(no_rows).keys())

@@ -128,7 +128,7 @@ class Store(Database):
             return [_audit_from(row) for row in connection.run(f"{SELECT_AUDIT} ORDER BY id")]
 
     def audit(self, name: str) -> AuditRow:
-        """Return the audit of this name."""
+        """Return the audit of this name or id."""
         audits = self.audits()
         for audit in audits:
             if stored_form("name", name) in (audit.name, audit.uid):
@@ -289,6 +289,7 @@ class Store(Database):
     def write(self, audit_id: int) -> Iterator[WriteTransaction]:
         """Be the audit's only writer; commit at the end, undo everything on an error."""
         with self.transaction() as connection:
+            # The lock comes first: what is read after it stays true until the commit.
             row = read_audit(connection, audit_id, lock=True)
             yield WriteTransaction(connection, audit_id, _head_from(HEAD_VALUES(row)))
 
@@ -305,6 +306,7 @@ class Store(Database):
 
     def _scrub_sqlite(self, connection: Connection) -> str:
         connection.run("VACUUM")
+        # The write-ahead log keeps old pages until a checkpoint empties it. Any reader delays that.
         connection.run(f"PRAGMA busy_timeout = {SCRUB_WAIT_MS}")
         ((is_busy, *_),) = connection.run("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         connection.run(f"PRAGMA busy_timeout = {int(1000 * self.timeout)}")
@@ -318,6 +320,7 @@ class Store(Database):
 
 def _scrub_postgres(connection: Connection) -> str:
     """Rewrite the table of people, which only its owner may do."""
+    # A role that is not the owner gets a warning and no error. A new file shows that it was done.
     file_query = "SELECT pg_relation_filenode('people')"
     file_before = connection.run(file_query).fetchone()
     try:
@@ -378,6 +381,7 @@ class WriteTransaction:
         connection.insert("events", ("audit_id", "seq", "body"), event_rows)
         key_rows = [(audit_id, key, seq) for key, seq in keys]
         connection.insert("command_keys", ("audit_id", "key", "seq"), key_rows)
+        # All columns but the number, by which a row is found again.
         changes = ", ".join(f"{name} = excluded.{name}" for name in PERSON_COLUMNS[1:])
         connection.insert(
             "people",

@@ -88,7 +88,7 @@ class Gaussian(Family):
         if covariance is None:
             raise InvalidInput("'covariance' is needed unless the family knows it")
         sigma = np.asarray(covariance, dtype=float)
-        if sigma.ndim == 0:
+        if sigma.ndim == 0:  # one number: the same variance in all columns
             sigma = sigma * np.eye(len(mu))
         precision = np.linalg.inv(sigma)
         return self._flatten(precision @ mu, precision)
@@ -173,7 +173,7 @@ class Gaussian(Family):
     def from_uniforms(self, theta: Array, uniforms: Array) -> Array:
         """Invert the normal distribution function."""
         mean, covariance = self.unpack(theta)
-        normals = ndtri(np.clip(uniforms, 1e-15, 1.0 - 1e-15))
+        normals = ndtri(np.clip(uniforms, 1e-15, 1.0 - 1e-15))  # 0 and 1 would be infinite
         return np.asarray(mean + normals @ np.linalg.cholesky(covariance).T)
 
     def project(self, theta: Array) -> Array:
@@ -183,6 +183,7 @@ class Gaussian(Family):
         least_variance, largest_variance = self.variances
         values, vectors = np.linalg.eigh(precision)
         clipped = np.clip(values, 1.0 / largest_variance, 1.0 / least_variance)
+        # Left alone inside the set, where to build it anew would only round it.
         if (clipped != values).any():
             precision = (vectors * clipped) @ vectors.T
         return self._flatten(eta, precision)

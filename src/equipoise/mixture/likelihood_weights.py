@@ -142,7 +142,9 @@ def solve_weight(ratio: Array) -> float:
     def score(q: float) -> float:
         return (float(expit(ratio + logit(q)).mean()) - q) / (q * (1.0 - q))
 
-    least, largest = 1e-12, 1.0 - 1e-12
+    # Away from 0 and 1, where the score divides by 0.
+    least = 1e-12
+    largest = 1.0 - 1e-12
     if score(least) <= 0.0:
         return least
     if score(largest) >= 0.0:

@@ -362,7 +362,9 @@ def _log_rho_square(
     dimension: int,
 ) -> float:
     """Return the log of the bound on the gradient's second moment: variance plus squared mean."""
-    kappa, lam, beta = constants.kappa, constants.lam, constants.beta
+    kappa = constants.kappa
+    lam = constants.lam
+    beta = constants.beta
     log_variance = math.log(dimension) + np.logaddexp(log_lambda_f, math.log(lam))
     mean_distance = 12.0 * beta * lam / kappa**2 * distance**2
     mean_distance += epsilon**2 - 4.0 * beta * math.log(constants.alpha)

@@ -187,6 +187,7 @@ def _draw_coarse_phase(
     audit: ExpAudit, populations: dict[str, _Population], rng: Generator
 ) -> None:
     """Label people of every group until enough of outcome 0 came, then until enough of 1 did."""
+    # A generator of its own, so that how many features are drawn does not change the counts.
     feature_rng = rng.spawn(1)[0]
     lengths = {}
     labelled = {}
@@ -198,6 +199,7 @@ def _draw_coarse_phase(
             by_goal = draw_counts_in_unlimited_past(rng, audit.coarse_tau, [goal], shares, 1)
             counts = by_goal[0, 0]  # people of outcome 0 and of outcome 1
             phases.append(counts)
+            # Approved people are labelled as well, but only denied ones cost something.
             denied_bad = int(rng.binomial(counts[0], population.denied_shares[0]))
             denied_good = int(rng.binomial(counts[1], population.denied_shares[1]))
             spending.labels += denied_bad + denied_good
@@ -242,7 +244,7 @@ def _run_fallbacks(setting: Setting, unfinished: dict[int, ExpAudit], runs: Runs
             world=CellWorld(setting.world.cells, setting.world.r),
             question=audits[0].fallback_question,
             repeats=len(repeats),
-            seed=setting.seed + 1,
+            seed=setting.seed + 1,  # other people than those of the first phase
             options={"tau": tau} if tau else {},
             pasts=None if audits[0].history.exact else [audit.history for audit in audits],
         )
