@@ -26,7 +26,6 @@ from typing import Any
 from equipoise._json import JsonValue
 from equipoise.errors import BadData, EquipoiseError, InvalidInput, UnknownName
 from equipoise.history.coding import Coding, ValueReader
-from equipoise.history.tables import as_bad_data, require_once
 from equipoise.ledger.commands import BATCH_LIMIT, COMMANDS, Ask, Command, Reply, printable
 from equipoise.ledger.settings import Settings
 
@@ -77,6 +76,8 @@ def read_people(path: Path) -> PeopleTable:
     BadData
         If the file cannot be read, or two columns have one name.
     """
+    from equipoise.history.tables import as_bad_data  # loads the engines of files
+
     if path.suffix not in _READERS:
         raise UnknownName("kind of file", path.suffix or path.name, _READERS)
     if not path.is_file():
@@ -90,6 +91,8 @@ def read_people(path: Path) -> PeopleTable:
 
 def _rows_with_bad_data(rows: Iterator[NumberedRow], name: str) -> Iterator[NumberedRow]:
     """Yield rows; an error of the engine that reads them is about the file of this name."""
+    from equipoise.history.tables import as_bad_data  # loads the engines of files
+
     with as_bad_data(name):
         yield from rows
 
@@ -99,6 +102,8 @@ def refuse_repeated_columns(header: Sequence[str]) -> None:
 
     Columns without a name, as spreadsheets leave behind the last one, hold nothing that is read.
     """
+    from equipoise.history.tables import require_once  # loads the engines of files
+
     require_once([name for name in header if name], list(header))
 
 

@@ -105,3 +105,18 @@ def test_a_shell_can_complete_commands_and_options() -> None:
     program = Path(sys.executable).with_name("equipoise")
     done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=60)
     assert done.stdout.split() == ["check"]
+
+
+def test_asking_about_a_person_loads_nothing_that_only_files_need(tmp_path: Path) -> None:
+    ledger = f"{tmp_path}/l.db"
+    counts = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
+    past = eq.History.from_cells({"A": counts, "B": counts})
+    eq.LiveAudit.create(ledger, "loans", past, eq.Question(), eq.Costs(label=100)).close_ledger()
+    for arguments in (["ask", "loans", "p", "A", "0"], ["tell", "loans", "p", "1"]):
+        code = (
+            f"import sys; sys.argv = ['equipoise', 'audit', *{arguments!r}, '-l', {ledger!r}]\n"
+            "from equipoise.cli import app\n"
+            "try: app()\n"
+            "except SystemExit: pass"
+        )
+        assert loaded_by(code).isdisjoint({"sqlalchemy", "duckdb", "narwhals"})

@@ -216,7 +216,6 @@ def _carry_out(
     constants
         Fields of the command that are the same for everybody.
     """
-    from equipoise.cli.people_files import carry_out_file
     from equipoise.people import RowReader
 
     score_values = score_values or {}
@@ -230,6 +229,8 @@ def _carry_out(
         if role not in roles:
             raise UnknownName("column in '--column'", role, roles)
     if file is not None:
+        from equipoise.cli.people_files import carry_out_file
+
         columns_by_role = {**column_names, **score_values}
         return carry_out_file(live, verb, file, columns_by_role, constants, results)
     lacking = [repr(role.upper()) for role, text in person_values.items() if text is None]
