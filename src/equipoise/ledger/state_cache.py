@@ -316,7 +316,8 @@ def _check_people(rules: LedgerRules, totals: PeopleTotals) -> None:
     head = rules.head
     money = [sum(column) for column in zip(*map(_money_of, tallies), strict=True)]
     _require(money == [head.spent, head.reserved, head.overrun], "other money in the groups")
-    _require(people.contradicted <= set(range(1, people.arrived + 1)), "unknown people")
+    are_known = all(0 < number <= people.arrived for number in people.contradicted)
+    _require(are_known, "unknown people")
 
 
 def _money_of(tally: GroupTally) -> tuple[int, int, int]:
