@@ -457,9 +457,10 @@ class Finding(JsonValue, Displayable):
     def _comparison_in(self, rate: Rate) -> Comparison:
         """Return how the question compares groups, applied to any rate."""
         comparison = self.question.comparison
-        asked = {other.is_worse_if_higher for other in METRICS[self.question.metric].rates}
+        question_rates = METRICS[self.question.metric].rates
+        directions = {question_rate.is_worse_if_higher for question_rate in question_rates}
         # A question about rates of both kinds has a direction in the sense of rates only.
-        if len(asked) == 1 and rate.is_worse_if_higher not in asked:
+        if len(directions) == 1 and rate.is_worse_if_higher not in directions:
             return comparison.opposite
         return comparison
 

@@ -222,7 +222,7 @@ def new(
         },
         save,
     )
-    asked = past.complete_question(
+    question_options = past.complete_question(
         shared.QuestionOptions(
             metrics=metric,
             gamma=gamma,
@@ -235,7 +235,7 @@ def new(
             leave_out=leave_out,
         )
     )
-    question = asked.single_question()
+    question = question_options.single_question()
     if denied_only and audit in AUDITS and audit_class(audit).wants_approved:
         raise InvalidInput(
             f"the audit {audit!r} counts approved people as well: leave out --denied-only, or "
@@ -243,7 +243,7 @@ def new(
         )
     unit = 10**decimals
     prices = past.complete_costs(feature_cost, label_cost, unit)
-    history = past.read(asked, (prices[0] / unit, prices[1] / unit))
+    history = past.read(question_options, (prices[0] / unit, prices[1] / unit))
     options = parse_audit_options(option)
     live = LiveAudit.create(
         ledger,

@@ -137,7 +137,7 @@ def check(
         },
         save,
     )
-    asked = past.complete_question(
+    question_options = past.complete_question(
         shared.QuestionOptions(
             metrics=metric,
             gamma=gamma,
@@ -150,11 +150,11 @@ def check(
             leave_out=leave_out,
         )
     )
-    questions = asked.questions()
+    questions = question_options.questions()
     failing = parse_verdicts(fail_on)
     if report is not None:
         past.refuse_overwriting(report)
-    history = past.read(asked)
+    history = past.read(question_options)
 
     # Imported after the table was read: a mistake in it is shown at once.
     from equipoise.free_check import Assume

@@ -348,8 +348,8 @@ class PastDecisions:
             prices = load_question(self.source).costs
             if costs is not None:
                 prices = {"feature": costs[0], "label": costs[1]}
-            asked = SavedQuestion(question.to_saved(), prices)
-            save_reading(self.save, self.source, arguments, asked)
+            saved_question = SavedQuestion(question.to_saved(), prices)
+            save_reading(self.save, self.source, arguments, saved_question)
         return history
 
     def refuse_overwriting(self, output: Path) -> None:

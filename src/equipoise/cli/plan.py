@@ -144,7 +144,7 @@ def plan(
         },
         save,
     )
-    asked = past.complete_question(
+    question_options = past.complete_question(
         shared.QuestionOptions(
             metrics=metric,
             gamma=gamma,
@@ -157,11 +157,11 @@ def plan(
             leave_out=leave_out,
         )
     )
-    question = asked.single_question()
+    question = question_options.single_question()
     prices = past.complete_costs(feature_cost, label_cost)
     costs = Costs(*prices)
     failing = parse_verdicts(fail_on)
-    history = past.read(asked, prices)
+    history = past.read(question_options, prices)
 
     # Imported after the table was read: a mistake in it is shown at once.
     from equipoise.planning import plan as make_plan

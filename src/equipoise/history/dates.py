@@ -47,17 +47,19 @@ def cut_period(table: Table, options: ReadOptions) -> Table:
     counted_days = table.count([DayOf(column)], MAX_DAYS)
     row_counts = {str(text): int(count) for text, count in counted_days}
     days = read_days(column, row_counts)
-    texts_of_period = []
-    for text, day in days.items():
-        is_before = since is not None and day < since
-        is_after = until is not None and day >= until
-        if not (is_before or is_after):
-            texts_of_period.append(text)
+    texts_of_period = [text for text, day in days.items() if _is_inside(day, since, until)]
     if not texts_of_period:  # most likely a mistyped year: show which days there are
         days_present = days.values()
         fields = {"column": column, "first": str(min(days_present)), "last": str(max(days_present))}
         raise UnreadTable(Problem("period-empty", fields))
     return table.where_in(DayOf(column), texts_of_period)
+
+
+def _is_inside(day: date, since: date | None, until: date | None) -> bool:
+    """Whether a day lies in a period; None for an end that is open."""
+    is_before = since is not None and day < since
+    is_after = until is not None and day >= until
+    return not (is_before or is_after)
 
 
 def _cut_by_engine(

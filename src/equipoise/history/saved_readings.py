@@ -142,12 +142,12 @@ def save_reading(
     path: str | os.PathLike[str],
     source: object,
     arguments: Mapping[str, Any],
-    asked: SavedQuestion | None = None,
+    saved_question: SavedQuestion | None = None,
 ) -> None:
     """Write a source and how it is read to a file, which can be given in place of both.
 
-    Paths are kept relative to the file, so that it can move together with its table. ``asked`` adds
-    the question and the costs.
+    Paths are kept relative to the file, so that it can move together with its table.
+    ``saved_question`` adds the question and the costs.
 
     Raises
     ------
@@ -175,9 +175,9 @@ def save_reading(
     for entry, argument in ENTRIES.items():
         if argument in given:
             lines.append(f"{entry} = {_format_toml(given[argument])}")
-    if asked is not None:
-        lines += _table_lines(QUESTION_TABLE, QUESTION_ENTRIES, asked.question)
-        lines += _table_lines(COSTS_TABLE, COSTS_ENTRIES, asked.costs)
+    if saved_question is not None:
+        lines += _table_lines(QUESTION_TABLE, QUESTION_ENTRIES, saved_question.question)
+        lines += _table_lines(COSTS_TABLE, COSTS_ENTRIES, saved_question.costs)
     refuse_overwriting(path, places, "a source of past decisions")
     with replace_file(path) as file:
         file.write("\n".join([*lines, ""]))

@@ -186,16 +186,20 @@ class _GroupOptions:
         # Sorted, so that a search finds how many lie below a threshold.
         odds_of_zeros = np.sort(classifier.log_odds(people_zero, group))
         odds_of_ones = np.sort(classifier.log_odds(people_one, group))
-        pooled = np.concatenate([odds_of_zeros, odds_of_ones])
-        spread_out = np.quantile(pooled, np.linspace(0.0, 1.0, n_thresholds))
-        # Besides: approve everybody, the Bayes classifier's one half, approve nobody.
-        log_odds = np.unique(np.concatenate([[-np.inf, 0.0, np.inf], spread_out]))
+        log_odds = _thresholds(np.concatenate([odds_of_zeros, odds_of_ones]), n_thresholds)
         fpr = 1.0 - np.searchsorted(odds_of_zeros, log_odds) / RATE_DRAWS
         tpr = 1.0 - np.searchsorted(odds_of_ones, log_odds) / RATE_DRAWS
         q = classifier.weights[group]
         rates = np.array([_rate_values(rate, q, tpr, fpr) for rate in metric.rates])
         accuracy = q * tpr + (1.0 - q) * (1.0 - fpr)
         return cls(1.0 / (1.0 + np.exp(-log_odds)), rates, accuracy)
+
+
+def _thresholds(log_odds: Array, n_thresholds: int) -> Array:
+    """Return thresholds that spread over people's log odds, and the three that are always there."""
+    spread_out = np.quantile(log_odds, np.linspace(0.0, 1.0, n_thresholds))
+    # Always: approve everybody, the Bayes classifier's one half, approve nobody.
+    return np.unique(np.concatenate([[-np.inf, 0.0, np.inf], spread_out]))
 
 
 def _rate_values(rate: Rate, q: float, tpr: Array, fpr: Array) -> Array:

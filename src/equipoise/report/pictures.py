@@ -46,11 +46,9 @@ def draw_gap(free: Finding | None, finding: Finding) -> Markup:
     """
     question = finding.question
     current = Interval(finding.lower, finding.upper, finding.estimate)
-    if free is None:
-        rows = [("past data", current, BLUE)]
-    else:
-        before = Interval(free.lower, free.upper)
-        rows = [("before, for free", before, PALE), ("now", current, BLUE)]
+    rows = [("past data" if free is None else "now", current, BLUE)]
+    if free is not None:
+        rows.insert(0, ("before, for free", Interval(free.lower, free.upper), PALE))
     largest = max(interval.upper for _, interval, _ in rows)
     # Room for the zone "unfair" beside the threshold, even if all ranges lie below it.
     highest = min(1.0, max(largest, question.threshold * 1.6) * 1.04)

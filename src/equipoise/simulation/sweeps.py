@@ -160,16 +160,16 @@ def sweep(
     for audit in audits:
         for value in values:
             audit_options = dict((options or {}).get(audit, {}))
-            asked = question
+            swept_question = question
             prices = costs
             if swept in ("epsilon", "gamma", "delta"):
-                asked = replace(question, **{swept: value})  # type: ignore[arg-type]
+                swept_question = replace(question, **{swept: value})  # type: ignore[arg-type]
             elif swept in PRICES:
                 prices = replace(costs, **{PRICES[swept]: value})  # type: ignore[arg-type]
             elif "tau" in options_of(audit_class(audit)):
                 audit_options["tau"] = value
             simulation = simulate(
-                audit, world, asked, prices, repeats=repeats, seed=seed,
+                audit, world, swept_question, prices, repeats=repeats, seed=seed,
                 history_size=history_size, n_jobs=n_jobs, **audit_options,  # type: ignore[arg-type]
             )  # fmt: skip
             rows.append({"audit": audit, swept: value, **_means(simulation)})
