@@ -229,6 +229,16 @@ LatestColumn = Annotated[
         panel=PLACES_PANEL,
     ),
 ]
+Preset = Annotated[
+    str | None,
+    typer.Option(
+        "--preset",
+        help="A layout that many lenders share, such as hmda, or a .toml file of your own: what "
+        "its columns and values mean. 'equipoise read --presets' lists them.",
+        metavar="NAME|FILE",
+        rich_help_panel=DATA_PANEL,
+    ),
+]
 DateColumn = Annotated[str | None, _column("--date", help="Column to cut by.", panel=PLACES_PANEL)]
 Since = Annotated[
     str | None,
@@ -279,6 +289,7 @@ class ReadingOptions(TypedDict):
     outcomes: str | None
     on: str | None
     latest: str | None
+    preset: str | None
     date: str | None
     since: str | None
     until: str | None

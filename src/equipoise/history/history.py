@@ -111,6 +111,7 @@ class History(Past, Displayable):
         outcomes: object = None,
         on: str | None = None,
         latest: str | None = None,
+        preset: str | None = None,
     ) -> History:
         """Count a table of past decisions without loading it.
 
@@ -198,6 +199,9 @@ class History(Past, Displayable):
         latest
             The column of ``outcomes``, such as a month, whose largest value says which of a
             person's rows counts. Without it several rows that differ are refused.
+        preset
+            The name of a layout that many lenders share (``"hmda"``), or the path of a TOML file of
+            one's own with the same entries. What is given beside it goes first.
 
         Raises
         ------
@@ -238,6 +242,7 @@ class History(Past, Displayable):
             "outcomes": outcomes,
             "on": on,
             "latest": latest,
+            "preset": preset,
         }
         return _read(*load_reading(source, arguments))
 

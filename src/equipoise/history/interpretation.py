@@ -7,16 +7,17 @@ A stage returns rows with more filled in, and notes on what a person should know
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
 from equipoise.comparison import WITHIN
-from equipoise.errors import InvalidInput, few_of
+from equipoise.errors import few_of
 from equipoise.history.coding import AND, Coding, Grouping, YesNo
-from equipoise.history.meanings import NOTHING_WORDS, read_yes_no
+from equipoise.history.meanings import NOTHING_WORDS, YES_WORDS, read_yes_no
 from equipoise.history.options import MEANINGS, ROLES, ReadOptions, Role, as_tuple
+from equipoise.history.presets import load_preset
 from equipoise.history.problems import UnreadTable
 from equipoise.history.row_combinations import (
     RowCombination,
@@ -97,8 +98,10 @@ def check_named_values(rows: RowCombinations, options: ReadOptions) -> None:
     known_keys = {*map(key_of, all_values), *STANDARD_BITS}
     # With a date only the rows of a period were counted, and they may lack a word of the table.
     if options.date is None:
+        # A preset explains codes that a table need not have.
+        preset_values = as_tuple(load_preset(options.preset).get("missing_values"))
         for value in as_tuple(options.missing_values):
-            if key_of(value) not in known_keys:
+            if key_of(value) not in known_keys and value not in preset_values:
                 raise _unknown_value("missing_values", [value], None, all_values)
     for argument in MEANINGS:
         for role in ROLES:
@@ -138,6 +141,11 @@ def name_groups(
         labels_by_column.append(labels)
         notes += column_notes
     missing_name = None if options.missing_group == "refuse" else options.missing_group
+    if missing_name is not None:  # blank groups may join an existing one, by its own spelling
+        key = key_of(missing_name)
+        missing_name = next(
+            (labels[key] for labels in labels_by_column if key in labels), missing_name
+        )
     n_strata = len(as_tuple(options.within))
     grouping = Grouping(tuple(labels_by_column), missing_name, strata=n_strata)
     return _fill_in_groups(rows, options.groups, grouping), grouping, notes
@@ -151,7 +159,8 @@ def _fill_in_groups(
     named_rows = []
     for row in rows:
         texts = [row.values[column] for column in columns]
-        keys = tuple("" if is_missing(text) else key_of(text) for text in texts)
+        missing_key = key_of(grouping.missing or "")
+        keys = tuple(missing_key if is_missing(text) else key_of(text) for text in texts)
         group = grouping.group_name(texts)
         # "a & b" with "c" and "a" with "b & c" are both called "a & b & c".
         is_ambiguous = keys_of_group.setdefault(group, keys) != keys
@@ -188,16 +197,12 @@ def _label_group_column(
         fields = {"column": column, "rows": n_missing, "written": missing}
         fix = Fix("missing_group", (NAME_OF_MISSING_GROUP,))
         raise UnreadTable(Problem("group-missing", fields, (fix,)))
-    # People without a group would be counted as members of that one.
-    if key_of(name) in labels:
-        raise InvalidInput(
-            f"'missing_group' {name!r} is a group in column {column!r}; choose another name"
-        )
     # With several group columns the name is only a part of a group's name.
     is_group = as_tuple(options.group) == (column,)
     leave_out = name if is_group else "GROUP"
     fields = {"column": column, "rows": n_missing, "name": name, "leave_out": leave_out}
-    notes.append(Note("missing-group-named", fields))
+    is_joined = key_of(name) in labels
+    notes.append(Note("missing-group-joined" if is_joined else "missing-group-named", fields))
     return labels, notes
 
 
@@ -209,14 +214,35 @@ def mark_random_accepts(rows: RowCombinations, options: ReadOptions) -> RowCombi
     column = options.random_accepts
     if column is None:
         return rows
+    ones = [key_of(value) for value in options.explained_values("positive", "random_accepts")]
+    zeros = [key_of(value) for value in options.explained_values("negative", "random_accepts")]
     marked_rows = []
     for row in rows:
         mark = row.values[column]
-        if not is_missing(mark) and key_of(mark) not in STANDARD_BITS:
-            fields = {"column": column, "value": mark}
-            raise UnreadTable(Problem("random-accepts-not-bits", fields))
-        marked_rows.append(replace(row, is_random_accept=key_of(mark) == "1"))
+        is_explained = key_of(mark) in (*ones, *zeros)
+        is_other_side = bool(ones) != bool(zeros) and not is_explained
+        if is_missing(mark):
+            is_marked = False
+        elif ones or zeros:
+            if not is_explained and not is_other_side:
+                raise UnreadTable(_unexplained_mark(column, mark))
+            is_marked = key_of(mark) in ones or (is_other_side and not ones)
+        elif key_of(mark) in STANDARD_BITS:
+            is_marked = key_of(mark) == "1"
+        else:
+            raise UnreadTable(_unexplained_mark(column, mark, count_by_column(rows, column)))
+        marked_rows.append(replace(row, is_random_accept=is_marked))
     return marked_rows
+
+
+def _unexplained_mark(column: str, mark: str, written: Mapping[str, int] | None = None) -> Problem:
+    """Return the problem of a mark that is no 0 or 1, with a fix if its column says yes and no."""
+    keys = {key_of(value): value for value in written or () if not is_missing(value)}
+    yes = [keys[key] for key in keys if key in YES_WORDS]
+    fixes: tuple[Fix, ...] = ()
+    if len(keys) <= 2 and len(yes) == 1:
+        fixes = (Fix("positive", (yes[0].strip(),), role="random_accepts"),)
+    return Problem("random-accepts-not-bits", {"column": column, "value": mark}, fixes)
 
 
 def leave_out_undecided(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from equipoise.errors import InvalidInput, UnknownName, require_whole
+from equipoise.history.presets import load_preset
 from equipoise.history.problems import InvalidReading
 from equipoise.messages import Fix, OpenChoice, Problem
 
@@ -21,6 +22,8 @@ Role = Literal["decision", "outcome"]
 MeaningArgument = Literal["positive", "negative"]
 
 ROLES: tuple[Role, ...] = ("decision", "outcome")
+MARKED_ROLES = (*ROLES, "random_accepts")
+"""Roles whose values may be explained: 1 and 0 of decisions, outcomes and marks of a programme."""
 MEANINGS: tuple[MeaningArgument, ...] = ("positive", "negative")
 NEEDED_ARGUMENT = {
     "cohort": "unknown",
@@ -82,6 +85,7 @@ class ReadOptions:
     outcomes: object = field(default=None, compare=False)
     on: str | None = None
     latest: str | None = None
+    preset: str | None = None
 
     def __post_init__(self) -> None:
         self._require_columns()
@@ -125,7 +129,7 @@ class ReadOptions:
     def _values_by_role(self, argument: str, meaning: Meaning) -> Mapping[str, Values]:
         """Return the values that mean 1 (or 0) by role; without a column they are for both."""
         by_column = meaning if isinstance(meaning, Mapping) else {"": meaning}
-        by_role: dict[str, list[Value]] = {role: [] for role in ROLES}
+        by_role: dict[str, list[Value]] = {role: [] for role in MARKED_ROLES}
         for column, column_values in by_column.items():
             for value in as_tuple(column_values):
                 roles, bare_value = self._roles_of_value(argument, column, value)
@@ -143,6 +147,10 @@ class ReadOptions:
         # A role's own word goes before a column of that name.
         role_of_column = {self.decision: "decision", self.outcome: "outcome"}
         role_of_column |= {"decision": "decision", "outcome": "outcome"}
+        if self.random_accepts is not None:
+            role_of_column |= dict.fromkeys(
+                (self.random_accepts, "random_accepts"), "random_accepts"
+            )
         if _is_open_choice(str(value)):
             raise InvalidInput(f"{argument!r}: replace {value} by the one that is meant")
         column_before, equals, value_after = str(value).partition("=")
@@ -190,7 +198,7 @@ class ReadOptions:
         """Return the column of decisions or of outcomes."""
         return self.decision if role == "decision" else self.outcome
 
-    def explained_values(self, argument: MeaningArgument, role: Role) -> tuple[Value, ...]:
+    def explained_values(self, argument: MeaningArgument, role: str) -> tuple[Value, ...]:
         """Return the values of a role that were said to mean 1 (``positive``) or 0."""
         by_role = self.positive if argument == "positive" else self.negative
         assert isinstance(by_role, Mapping)  # since __post_init__
@@ -201,7 +209,9 @@ class ReadOptions:
         changes: dict[str, Any] = {}
         # Lists of their own, because fixes of several problems are added up.
         for argument in MEANINGS:
-            changes[argument] = {role: [*self.explained_values(argument, role)] for role in ROLES}
+            changes[argument] = {
+                role: [*self.explained_values(argument, role)] for role in MARKED_ROLES
+            }
         for fix in fixes:
             if fix.role:
                 changes[fix.argument][fix.role] += fix.values
@@ -243,12 +253,18 @@ class ReadOptions:
             "outcomes": self.outcomes,
             "on": self.on,
             "latest": self.latest,
+            "preset": self.preset,
         }
 
     @property
     def given_arguments(self) -> dict[str, Any]:
-        """The arguments that are not at their defaults."""
-        return without_defaults(self.all_arguments())
+        """The arguments that are not at their defaults, and that no preset says."""
+        preset = load_preset(self.preset)
+        return {
+            name: value
+            for name, value in without_defaults(self.all_arguments()).items()
+            if name not in preset or value != preset[name]
+        }
 
 
 DEFAULTS: Mapping[str, Any] = {option.name: option.default for option in fields(ReadOptions)}

@@ -19,12 +19,15 @@ from typing import Any
 from equipoise._output_files import refuse_overwriting, replace_file
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.options import (
+    MEANINGS,
+    ROLES,
     ReadOptions,
     as_tuple,
     places_of,
     unwrap_single,
     without_defaults,
 )
+from equipoise.history.presets import load_preset
 
 SUFFIX = ".toml"
 SOURCE_ENTRY = "source"
@@ -58,6 +61,7 @@ ENTRIES: Mapping[str, str] = {
     "outcomes": "outcomes",
     "on": "on",
     "latest": "latest",
+    "preset": "preset",
 }
 """Entry of a TOML file -> argument of ``History.read``. Entries of kept files never change."""
 QUESTION_TABLE = "question"
@@ -96,9 +100,15 @@ def load_reading(source: object, arguments: Mapping[str, Any]) -> tuple[object, 
     places = places_of(source)
     if len(places) == 1 and places[0].endswith(SUFFIX):
         source, saved = _read_file(Path(places[0]))
+    preset_name = given.get("preset", saved.get("preset"))
+    preset = load_preset(preset_name)
+    _require_known(f"the preset {preset_name!r}", preset, [*ENTRIES])
+    saved_meanings: dict[str, Any] = {}
+    for argument in MEANINGS:
+        saved_meanings[argument] = {**preset.get(argument, {}), **_plain_meaning(saved, argument)}
+    saved = {**preset, **saved}
     options = ReadOptions(**{**saved, **given})
     # The same options with the file's meanings alone, which may name columns instead of roles.
-    saved_meanings = {"positive": saved.get("positive"), "negative": saved.get("negative")}
     saved_options = ReadOptions(**{**saved, **given, **saved_meanings})
     positive = {**_by_role(saved_options.positive), **_by_role(options.positive)}
     negative = {**_by_role(saved_options.negative), **_by_role(options.negative)}
@@ -136,6 +146,14 @@ def load_question(source: object) -> SavedQuestion:
         costs=entries.get(COSTS_TABLE, {}),
         stratum_columns=as_tuple(entries.get("within")),
     )
+
+
+def _plain_meaning(saved: Mapping[str, Any], argument: str) -> Mapping[str, Any]:
+    """Return the values of a kept file by column; without a column they are for both."""
+    meaning = saved.get(argument)
+    if meaning is None:
+        return {}
+    return meaning if isinstance(meaning, Mapping) else dict.fromkeys(ROLES, meaning)
 
 
 def save_reading(

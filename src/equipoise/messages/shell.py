@@ -42,6 +42,7 @@ READING_OPTIONS: Mapping[str, str | None] = {
     "outcomes": "--outcomes",
     "on": "--on",
     "latest": "--latest",
+    "preset": "--preset",
 }
 """Argument of ``History.read`` -> its option, None if there is none."""
 OPTIONS: Mapping[str, str | None] = {

@@ -89,9 +89,12 @@ TEXTS: Mapping[str, str] = {
     "missing-group-named": "Column {column}: {rows:row} without a group {rows:is|are} called "
     "{name}, a name like any other.[[ A question may count these people without comparing them: "
     "{leave_out:leave_out}.]]",
+    "missing-group-joined": "Column {column}: {rows:row} without a group {rows:is|are} counted as "
+    "{name}.",
     # -- decisions ---------------------------------------------------------------------------------
     "random-accepts-not-bits": "Column {column} must be 1 for people whom a test programme "
-    "accepted, and 0 for all others. It also holds {value}.",
+    "accepted, and 0 for all others. It also holds {value}. Name the value that marks people: "
+    "{fix:positive=VALUE}.",
     "outcome-without-decision": "Column {decision_column} has no decision in {rows:row}, but "
     "{labelled:plain} of them {labelled:has|have} an outcome in column {outcome_column} "
     "({outcomes}). Fill in the decision: people with an outcome were approved. Or are the two "
