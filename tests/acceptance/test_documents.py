@@ -63,6 +63,11 @@ def test_the_messy_file_ends_with_a_verdict(in_a_folder: Path) -> None:
     assert (in_a_folder / "loans.html").exists()
 
 
+def test_the_worked_example_ends_with_a_verdict(in_a_folder: Path) -> None:
+    assert "UNFAIR: " in run_in_process("docs/start/five-minutes.md")
+    assert (in_a_folder / "loans.html").exists()
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")

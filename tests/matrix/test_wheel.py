@@ -30,7 +30,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("page", "ends"),
-    [("messy-bank.md", "verdict: UNFAIR"), ("five-minutes.md", "C* = ")],
+    [("messy-bank.md", "verdict: UNFAIR"), ("five-minutes.md", "verdict: UNFAIR")],
 )
 def test_a_first_walk_ends_with_an_answer(
     page: str, ends: str, programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""Attacks on tokens and roles; ``docs/how-to/serve.md`` lists them by name."""
+"""Attacks on tokens and roles; ``docs/security.md`` lists them by name."""
 
 from __future__ import annotations
 
@@ -334,7 +334,7 @@ def test_a_writer_is_not_told_where_the_ledger_is(served: Served) -> None:
 
 
 def test_the_table_of_attacks_names_these_tests() -> None:
-    page = Path(__file__).parents[2] / "docs" / "how-to" / "serve.md"
+    page = Path(__file__).parents[2] / "docs" / "security.md"
     named = set(re.findall(r"`(test_[a-z_]+)`", page.read_text(encoding="utf-8")))
     files = [file.read_text() for file in Path(__file__).parent.glob("test_attacks_*.py")]
     here = {name for text in files for name in re.findall(r"^def (test_\w+)", text, re.M)}

@@ -1,4 +1,4 @@
-"""Attacks by what is sent to the API, and how; ``docs/how-to/serve.md`` lists them by name."""
+"""Attacks by what is sent to the API, and how; ``docs/security.md`` lists them by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks through browsers: cookies, forms, pages, uploads; ``docs/how-to/serve.md`` lists them."""
+"""Attacks through browsers: cookies, forms, pages, uploads; ``docs/security.md`` lists them."""
 
 from __future__ import annotations
 

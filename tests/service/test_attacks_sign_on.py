@@ -1,4 +1,4 @@
-"""Attacks on the sign-on by a trusted proxy; ``docs/how-to/serve.md`` lists them by name."""
+"""Attacks on the sign-on by a trusted proxy; ``docs/security.md`` lists them by name."""
 
 from __future__ import annotations
 
