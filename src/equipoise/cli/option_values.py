@@ -106,7 +106,7 @@ def parse_denied_rates(texts: Sequence[str] | None) -> Mapping[str, float]:
     try:
         pairs = parse_pairs("--denied-rate", texts)
         return {group: float(rate) for group, rate in pairs.items()}
-    except ValueError:
+    except ValueError:  # of float, or that of parse_pairs, which is one as well
         raise InvalidInput(f"'--denied-rate' must be GROUP=R, as in B=0.3; got {texts}") from None
 
 

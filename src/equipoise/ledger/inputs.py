@@ -89,6 +89,7 @@ def whole(label: str, amount: object) -> int:
 
 def count(label: str, value: object) -> int:
     """Return a number of something, at least 1."""
+    # Not isinstance: True is a whole number to Python.
     if type(value) is not int or not 1 <= value < LIMIT:
         raise InvalidInput(f"{label!r} must be a whole number >= 1; got {_short(value)}")
     return value
@@ -147,5 +148,6 @@ def system_user() -> str:
 
 def _short(value: object) -> str:
     """Return a value for a message, cut to 80 characters."""
+    # ASCII, because a value from outside may hold what turns or erases a line of a terminal.
     written = ascii(value)
     return written if len(written) <= 80 else written[:77] + "…"

@@ -186,7 +186,7 @@ def _compared_people(
     for number, values in enumerate(connection.stream(query, (audit_id,)), start=1):
         row = person_from(values)
         _require_same(f"person {number}", replace(row, person=None, salt=None), people.get(number))
-        if (row.person, row.salt) != (None, None):
+        if (row.person, row.salt) != (None, None):  # an erased person has neither
             yield {"person": number, "pseudonym": row.person, "salt": row.salt}
     _require_same("the number of people", number, len(people))
 
@@ -240,6 +240,7 @@ class Checkpoint(JsonValue):
         """Add a line to a file, which ``verify`` reads."""
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(self.to_json() + "\n")
+            # On disk before the caller hears of it: a checkpoint that is lost proves nothing.
             file.flush()
             os.fsync(file.fileno())
 

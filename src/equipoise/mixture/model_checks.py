@@ -304,7 +304,7 @@ class ModelChecks:
         slopes = slopes_in_theta(counts.first_vectors, counts.fits, outcome_shares[1])
         for outcome, fit in enumerate(counts.fits):
             share = outcome_shares[outcome]
-            past_share = group_counts.shares[1 - outcome]
+            past_share = group_counts.shares[1 - outcome]  # shares are (p1, p0, s): outcome 1 first
             acceptance = max(fit.acceptance, 1e-9)
             residual = float(np.log(share * acceptance / past_share))
             past_error = 0.0
@@ -331,5 +331,6 @@ class ModelChecks:
         return theta_error((gradients[0], gradients[1]), fits)
 
     def _add(self, what: str, residual: float, error: float, part: float = 12.0) -> None:
+        # Within chance, or too small to change the verdict.
         passed = abs(residual) <= self._z * error + self.epsilon / part
         self.made.append(SelfCheck(what, residual, error, passed))
