@@ -367,12 +367,13 @@ and outcome: by exact maximum likelihood, and by TruncEst (Algorithms 4 and 5, s
 0.01 on fresh people). delta = 0.01.
 
 - Whether Exp-Audit's verdicts are right depends on the network and on the estimator. At (gamma,
-  epsilon) = (0.4, 0.2), where both networks and audits have FAIR to find, the shares of right
+  epsilon) = (0.4, 0.2), where FAIR is the right answer on every network, the shares of right
   verdicts by network are: {{ shares }}.
   At gamma = 0 a right verdict says little: any estimate far above 0 gives it.
 - The two estimators differ because a Gaussian does not fit the embedding. Exact likelihood
-  extrapolates the law to the denied; TruncEst, with as many steps as an outcome's approved people
-  allow, stays close to its start, the ordinary estimate of the approved.
+  extrapolates the law to the denied. An outcome's approved people allow TruncEst only a few small
+  steps in each of its 80 repeats, so it remains near its start, the ordinary estimate of the
+  approved.
 - Pasts that gave no model, of {{ n_pasts }} in all: {{ without_model }}.
 {% if refused %}
 - On the first network, asked to test its own assumptions first, Exp-Audit refuses in

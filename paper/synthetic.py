@@ -279,7 +279,7 @@ def draw_all(
         for row, pair in zip(panels, pairs, strict=False):
             draw_cost(row[column], prices, regime, pair, booked)
         draw_estimate(panels[-1][column], runs, regime, truth)
-        panels[0][column].set_title(f"{regime}: {panels[0][column].get_title()}")
+        panels[0][column].set_title(f"{regime}\n{panels[0][column].get_title()}")
     legend_below(figure)
     return figure
 
