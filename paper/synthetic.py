@@ -578,43 +578,36 @@ Section 6, Figure 1 (bottom); appendix, Figure 4 and Table 6.
 P[A=1] = 0.7, q_(1|1) = 0.7, q_(1|0) = 0.4, spherical Gaussians in 5 dimensions with variance 4;
 means as in the paper, at a distance of {{ distance | n(2) }} (the authors' code); a logistic
 regression on (X, A) of 1000 people decides. The paper does not give its means: we take the first
-seed ({{ world_seed }}) whose true EOD lies where its Table 6 implies, between 0.125 and 0.25; it
-is {{ EOD | n }} (theirs 0.171, see the notes). gamma = 0, delta = 0.01, {{ runs }} runs
-from seed {{ seed }} (the paper has 5), each with a past of {{ past | n }} people.
+seed ({{ world_seed }}) whose true EOD lies where its Table 6 implies, between 0.125 and 0.25; it is
+{{ EOD | n }} (theirs 0.171, see the notes). gamma = 0, delta = 0.01, {{ runs }} runs from seed {{
+seed }} (the paper has 5), each with a past of {{ past | n }} people.
 
 Three sets of constants. “As run”: the authors' constants and caps (tau = 2 log(24/delta)/epsilon²
-up
-to 1000, tau' = 98, R = 500 log(8/delta)/(q_m epsilon²) up to 20,000). “Printed, capped”: the
-printed
-constants with the printed caps, tau and R as the appendix says. “Without caps”: the printed
+up to 1000, tau' = 98, R = 500 log(8/delta)/(q_m epsilon²) up to 20,000). “Printed, capped”: the
+printed constants with the printed caps, tau and R as the appendix says. “Without caps”: the printed
 constants. Exp-Audit is Algorithm 2, MAP counts without a test of separation, with P[f=1, Y=y | a]
 read off 10^8 rows. The laws are by exact maximum likelihood in the figures, and by TruncEst in a
-table
-of their own.
+table of their own.
 
 - At c_feat = 0, c_lab = 1 Exp-Audit costs this much of RS-Audit, by epsilon: as run
   {{ free["as run"] }}; without caps {{ free["without caps"] }}. At this price its cost does not
   depend on epsilon, with or without the cap on R: it pays for coarse labels only.
-- At epsilon = 0.1, c_feat = 0.5, rightly booked, it costs, by c_lab, without caps
-  {{ priced["without caps"] }}; as run {{ priced["as run"] }}. Without the cap on R its features
-  grow like 1/epsilon², as Theorem 4 says.
+- At epsilon = 0.1, c_feat = 0.5, rightly booked, it costs, by c_lab, without caps {{
+  priced["without caps"] }}; as run {{ priced["as run"] }}. Without the cap on R its features grow
+  like 1/epsilon², as Theorem 4 says.
 - With the printed constants and the printed caps Exp-Audit costs {{ capped | span }} times RS-Audit
   over all epsilons and prices ({{ capped_priced | span }} at c_feat = 0.5): the cap makes RS-Audit
-  cheap,
-  and Exp-Audit's coarse labels alone are more than tau = 1000.
+  cheap, and Exp-Audit's coarse labels alone are more than tau = 1000.
 - Figure 4's level is unexplained. As the authors book it, Exp-Audit costs {{ level | n(3) }} here
-  at c =
-  (0.5, 1), and 152 in their file. Their code standardises rows for training and for the past, and
-  not
-  online. If we train on standardised rows and decide on rows as they are, the cost is
+  at c = (0.5, 1), and 152 in their file. Their code standardises rows for training and for the
+  past, and not online. If we train on standardised rows and decide on rows as they are, the cost is
   {{ levels | min | n(3) }} to {{ levels | max | n(3) }} over {{ levels | length }} populations,
-  further
-  away. The file's costs at c_lab = 1 and 3 imply 110 failed overrides, and then only 84 requests at
-  c_lab = 1, which cannot be: each override is a request, so requests are not all booked.
-- At the paper's constants Exp-Audit is cheaper only where c_lab P[Y=0|f=0] exceeds about
-  {{ even[0] | n(2) }} times c_feat (small epsilon; P[Y=0|f=0] is {{ bad }} here). With
-  the R that its own proof needs, a third of the printed one, the factor is
-  {{ even[1] | n(2) }}.
+  further away. The file's costs at c_lab = 1 and 3 imply 110 failed overrides, and then only 84
+  requests at c_lab = 1, which cannot be: each override is a request, so requests are not all
+  booked.
+- At the paper's constants Exp-Audit is cheaper only where c_lab P[Y=0|f=0] exceeds about {{ even[0]
+  | n(2) }} times c_feat (small epsilon; P[Y=0|f=0] is {{ bad }} here). With the R that its own
+  proof needs, a third of the printed one, the factor is {{ even[1] | n(2) }}.
 - The published RS-Audit pays for features of Exp-Audit, and the published Exp-Audit for none (see
   the notes); the dotted lines show that bookkeeping on our population.
 
@@ -635,13 +628,10 @@ at most epsilon) and by its definition with gamma = 0 (for 0 < gap <= epsilon ei
 
 TruncEst (Algorithms 4 and 5) in place of exact likelihood, on the same {{ trunc_est_runs }} pasts:
 single steps of size 0.02 on fresh people, Gaussians with the known covariance, up to 2,000 people
-for
-the start and 100 steps in each of the 80 repeats. In {{ settled | sum }} of the
-{{ settled | length }} fits
-the majority of candidates agrees within 2 · 0.05, as line 10 of Algorithm 4 asks; elsewhere the
-candidate with the most neighbours is used. Median estimate of the EOD, and share of right verdicts
-by
-the definition:
+for the start and 100 steps in each of the 80 repeats. In {{ settled | sum }} of the {{ settled |
+length }} fits the majority of candidates agrees within 2 · 0.05, as line 10 of Algorithm 4 asks;
+elsewhere the candidate with the most neighbours is used. Median estimate of the EOD, and share of
+right verdicts by the definition:
 
 {{ table("estimators") }}
 """

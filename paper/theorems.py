@@ -213,20 +213,20 @@ def _claims(rs: DataFrame, bounded: DataFrame, exp: DataFrame) -> list[Claim]:
 
 
 WORDS = """
-The two worlds of the lower bound's proof (p = 0.2, q = 0.2) are alike in everything that is
-free to see; the gap is 0 in the one and above epsilon in the other. gamma = 0, delta = 0.01,
-c_feat = 0, c_lab = 1; tau by the theorem; exact draws from seed {{ seed }}. Theorem 4 needs
-features: a population with known laws that meets Assumptions 1 and 2 at every epsilon shown.
-|theta_1 - theta_0| is {{ separation[0] | n(3) }} there, and condition (1) asks for at most
-{{ separation[1] | n(3) }} (`mixture.check_assumptions`); c_feat = 0.5, c_lab = 3. Theorem 3 is
-`bounds.family_bound`: on the fair world it adds over both groups.
+The two worlds of the lower bound's proof (p = 0.2, q = 0.2) are alike in everything that is free to
+see; the gap is 0 in the one and above epsilon in the other. gamma = 0, delta = 0.01, c_feat = 0,
+c_lab = 1; tau by the theorem; exact draws from seed {{ seed }}. Theorem 4 needs features: a
+population with known laws that meets Assumptions 1 and 2 at every epsilon shown. |theta_1 -
+theta_0| is {{ separation[0] | n(3) }} there, and condition (1) asks for at most {{ separation[1] |
+n(3) }} (`mixture.check_assumptions`); c_feat = 0.5, c_lab = 3. Theorem 3 is `bounds.family_bound`:
+on the fair world it adds over both groups.
 
 - The constant is what an auditor pays: at epsilon = {{ last.epsilon }} in the unfair world RS-Audit
-  costs {{ last.cost | n(3) }}, {{ (last.cost / last["C*"]) | n }} times C* =
-  {{ last["C*"] | n(3) }}; Theorem 3 asks for {{ last.Theorem_3 | n(3) }}. The groups are of equal
-  size here, and the Baseline costs {{ times | n(3) }} times RS-Audit.
-- The adaptive audit, where it was run, costs {{ multiples.min() | n(2) }} to
-  {{ multiples.max() | n(2) }} times C*.
+  costs {{ last.cost | n(3) }}, {{ (last.cost / last["C*"]) | n }} times C* = {{ last["C*"] | n(3)
+  }}; Theorem 3 asks for {{ last.Theorem_3 | n(3) }}. The groups are of equal size here, and the
+  Baseline costs {{ times | n(3) }} times RS-Audit.
+- The adaptive audit, where it was run, costs {{ multiples.min() | n(2) }} to {{ multiples.max() |
+  n(2) }} times C*.
 - Baseline and RS-Audit spend {{ share | span }} of their bounds, Exp-Audit {{ exp | span }}.
 
 {{ picture("costs", "Cost against epsilon in the two worlds of the lower bound, and where Theorem

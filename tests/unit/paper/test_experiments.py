@@ -17,7 +17,7 @@ from scipy import stats
 from equipoise.audits.baseline import BaselineAudit
 from equipoise.audits.rs_audit import RSAudit
 from equipoise.bounds import expectation
-from equipoise.mixture import ContinuousPoisson, fairness_accuracy_curve
+from equipoise.mixture import BayesClassifier, ContinuousPoisson, fairness_accuracy_curve
 from equipoise.mixture.fairness_accuracy import RATE_DRAWS
 from equipoise.protocol import Want
 from equipoise.question import Costs, Question
@@ -278,3 +278,15 @@ def test_a_past_too_short_for_trunc_est_says_so() -> None:
 def test_the_papers_five_seeds() -> None:
     assert Settings(paper_seeds=True).run_seeds(30) == [[1092], [42], [13], [729], [333]]
     assert Settings(seed=7).run_seeds(2) == [[7, 0], [7, 1]]
+
+
+def test_excess_error_is_the_difference_of_two_error_rates() -> None:
+    world = MixtureWorld.synthetic(4.0)
+    best = parameters.best_classifier(world)
+    shares = {group: mixture.share for group, mixture in world.mixtures.items()}
+    assert parameters.excess_error(best, best, shares) == 0.0
+    shifted = BayesClassifier(world.model, {"1": 0.4, "0": 0.7})
+    difference = shifted.error_rate(best, group_shares=shares) - best.error_rate(
+        group_shares=shares
+    )
+    assert parameters.excess_error(shifted, best, shares) == pytest.approx(difference, abs=0.003)
