@@ -148,6 +148,6 @@ def system_user() -> str:
 
 def _short(value: object) -> str:
     """Return a value for a message, cut to 80 characters."""
-    # ASCII, because a value from outside may hold what turns or erases a line of a terminal.
+    # ASCII, so that a value from outside can be written anywhere: no control characters.
     written = ascii(value)
     return written if len(written) <= 80 else written[:77] + "…"
