@@ -219,6 +219,7 @@ class _MessageFormatter(Formatter):
         self.spelling = spelling
         self.is_complete = True  # False after a field that is empty or that no surface has
 
+    # The field is looked up in format_field, because only there is it known how it is written.
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[Any, str]:
         return field_name, field_name
 
@@ -253,6 +254,7 @@ class _MessageFormatter(Formatter):
         argument, _, value = text.partition("=")
         if not value:
             return self.spelling.argument(argument)
+        # A word in capital letters, such as COLUMN, stands for what the reader fills in.
         return self.spelling.setting(argument, Placeholder(value) if value.isupper() else value)
 
     def _fixes(self) -> str:

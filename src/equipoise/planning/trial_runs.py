@@ -81,6 +81,7 @@ def run_trials(
 
     if audit.finding is not None:
         return cases
+    # The same seeds for all cases, and in every plan: a plan made again gives the same figures.
     seeds = np.random.SeedSequence(0).spawn(trial_runs)
     trials_by_case: list[list[Trial]] = [[] for _ in cases]
     for seed_block in (seeds[:FIRST_RUNS], seeds[FIRST_RUNS:]):
@@ -127,6 +128,7 @@ def run_trial(
     max_labels: int = MAX_TRIAL_LABELS,
 ) -> Trial:
     """Run a copy of an audit in a case, on at most so many labels."""
+    # The historical data do not change, so the copy shares them.
     trial_audit = deepcopy(audit, {id(audit.history): audit.history})
     r = np.array([case.r[group] for group in audit.groups])
     denied = np.array([audit.cells[group].denied for group in audit.groups], dtype=float)
@@ -134,6 +136,7 @@ def run_trial(
     verdict = None if trial_audit.finding is None else trial_audit.finding.verdict
     return Trial(
         verdict="none" if verdict is None else verdict.value,
+        # Infinite without a verdict, so that it counts above every quantile that was reached.
         cost=trial_audit.cost if verdict in DECIDED_VERDICTS else math.inf,
         labels=[trial_audit.spending[group].labels for group in audit.cells],
     )
