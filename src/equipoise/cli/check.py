@@ -255,6 +255,11 @@ def _show_one(history: History, finding: Check) -> list[Part]:
         parts.append(f"  would do well: {base_rate.percent} of {group}")
     if history.summary is not None:
         parts.append(f"{history.summary}\n")
+        left_out = finding.question.resolve(history.cells).left_out
+        if left_out:
+            n_left_out = round(sum(history.cells[group].total for group in left_out))
+            rows = history.summary.describe_waterfall(n_left_out)
+            parts.append(f"  rows by the question: {rows}")
     parts.append(Table(past_rows(history.cells)))
     parts += [f"  note: {describe(note)}" for note in history.notes]
     return parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,11 +27,13 @@ from equipoise.history.row_combinations import (
     split_rows,
 )
 from equipoise.history.tables import Rows, Table, require_once
-from equipoise.history.values import require_single_values
+from equipoise.history.values import is_missing, require_single_values
 from equipoise.messages import Fix, Note, Problem
 
 FIRST_LOOK_ROWS = 10_000  # rows looked at before the whole table is grouped
 MAX_COMBINATIONS = 200_000  # more combinations of values are no groups, decisions and outcomes
+ID_NAME = r"(^|[\W_])(id|uli|key|number|no|nr)$"  # how a column that identifies people is called
+MIN_OTHER_COLUMNS = 3  # columns that are not read, before equal rows are remarkable
 MAX_ROWS_TO_COMPARE = 500_000  # rows of a table in which equal rows are looked for
 
 
@@ -51,6 +54,7 @@ class _EngineCounts:
     table: Table
     combinations: Rows
     notes: tuple[Note, ...]
+    dropped: Mapping[str, int]  # why rows do not count -> how many
 
 
 def count_table(
@@ -91,12 +95,19 @@ def count_table(
 
 def _ask_engine(table: Table, options: ReadOptions) -> _EngineCounts:
     """Count the rows of the period, one per person."""
-    table = _keep_one_row_per_person(cut_period(table, options), options)
+    whole_table = table
+    in_period = cut_period(table, options)
+    table, n_repeated = _keep_one_row_per_person(in_period, options)
     combinations = _count_combinations(table, options.columns)
     if not combinations:
         raise UnreadTable(Problem("no-rows", {"table": table.name}))
     n_rows_counted = sum(int(row[-1]) for row in combinations)
-    return _EngineCounts(table, combinations, _note_equal_rows(table, options, n_rows_counted))
+    dropped = {"repeated": n_repeated}
+    if options.since is not None or options.until is not None:
+        n_read = sum(int(row[-1]) for row in whole_table.count([options.decision]))
+        dropped = {"outside the period": n_read - n_rows_counted - n_repeated, **dropped}
+    notes = _note_equal_rows(table, options, n_rows_counted)
+    return _EngineCounts(table, combinations, notes, dropped)
 
 
 def _count_combinations(table: Table, columns: Sequence[str]) -> Rows:
@@ -124,8 +135,11 @@ def _require_few_combinations(columns: Sequence[str], combinations: Rows, limit:
 
 def _note_equal_rows(table: Table, options: ReadOptions, n_counted: int) -> tuple[Note, ...]:
     """Return a note if rows are equal in all columns and no column identifies people."""
-    has_other_columns = set(table.columns) - set(options.used)
-    if options.id is not None or n_counted > MAX_ROWS_TO_COMPARE or not has_other_columns:
+    others = set(table.columns) - set(options.used)
+    has_id = any(re.search(ID_NAME, column.casefold()) for column in others)
+    # Of a few columns many people are equal by chance, so that the note would mean nothing.
+    is_meaningful = has_id or len(others) >= MIN_OTHER_COLUMNS
+    if options.id is not None or n_counted > MAX_ROWS_TO_COMPARE or not is_meaningful:
         return ()
     with suppress(BadData):  # a column that cannot be compared
         different_rows = table.take(table.columns).count([options.decision])
@@ -135,16 +149,19 @@ def _note_equal_rows(table: Table, options: ReadOptions, n_counted: int) -> tupl
     return ()
 
 
-def _keep_one_row_per_person(table: Table, options: ReadOptions) -> Table:
-    """Refuse people who are there more than once, or count them once if their rows agree."""
+def _keep_one_row_per_person(table: Table, options: ReadOptions) -> tuple[Table, int]:
+    """Refuse people who are there more than once, or count them once if their rows agree.
+
+    Returns the rows that count, and how many rows are left out because they repeat others.
+    """
     column = options.id
     if column is None:
-        return table
+        return table, 0
     n_missing, n_repeated = table.missing_and_repeated(column)
     if n_missing:
         raise UnreadTable(Problem("person-id-missing", {"column": column, "rows": n_missing}))
     if not n_repeated:
-        return table
+        return table, 0
     if options.repeated == "refuse":
         fields = {"column": column, "extra_rows": n_repeated}
         fix = Fix("repeated", ("count_once",))
@@ -155,7 +172,7 @@ def _keep_one_row_per_person(table: Table, options: ReadOptions) -> Table:
     if n_differing:
         fields = {"column": column, "others": other_columns, "extra_rows": n_differing}
         raise UnreadTable(Problem("person-rows-differ", fields))
-    return table
+    return table, n_repeated
 
 
 # -- what the counts say ---------------------------------------------------------------------------
@@ -185,7 +202,7 @@ def _sum_up(
             *_notes_on_outcomes(cells, coding.outcome, options),
         ),
         coding=coding,
-        summary=_summarize(engine_counts.table, rows, options),
+        summary=_summarize(engine_counts, rows, options),
     )
     return CountedTable(engine_counts.table, options, rows, history)
 
@@ -214,7 +231,9 @@ def _notes_on_outcomes(cells: Cells, outcome: YesNo, options: ReadOptions) -> li
     return notes
 
 
-def _summarize(table: Table, rows: Sequence[RowCombination], options: ReadOptions) -> ReadSummary:
+def _summarize(
+    engine_counts: _EngineCounts, rows: Sequence[RowCombination], options: ReadOptions
+) -> ReadSummary:
     """Return what was read and how it was understood."""
     columns_of_role = {
         "group": options.group,
@@ -231,14 +250,27 @@ def _summarize(table: Table, rows: Sequence[RowCombination], options: ReadOption
         text = " & ".join(as_tuple(columns_named))
         if text:
             columns[role] = text
+    table = engine_counts.table
+    n_asked = sum(int(row[-1]) for row in engine_counts.combinations)
+    n_counted = n_rows(rows)
+    dropped = {**engine_counts.dropped, "without a decision": n_asked - n_counted}
     return ReadSummary(
         source=table.name,
         engine=table.engine,
-        rows=n_rows(rows),
+        rows=n_counted,
         columns=columns,
         decision=_decisions_by_meaning(rows),
         outcome=_outcomes_by_meaning(rows),
         period=_describe_period(options),
+        dropped={reason: count for reason, count in dropped.items() if count},
+        without_group=_count_without_group(rows, options),
+    )
+
+
+def _count_without_group(rows: Sequence[RowCombination], options: ReadOptions) -> int:
+    """Return how many counted rows have no value in a group column."""
+    return n_rows(
+        row for row in rows if any(is_missing(row.values[column]) for column in options.groups)
     )
 
 

@@ -32,10 +32,33 @@ class ReadSummary(JsonValue):
     decision: Mapping[str, Mapping[str, int]]  # 1, 0 -> values that mean it -> numbers of rows
     outcome: Mapping[str, Mapping[str, int]]  # likewise, and "none"
     period: str = ""  # the cut by date, in words
+    dropped: Mapping[str, int] = field(default_factory=dict)  # why rows do not count -> how many
+    without_group: int = 0  # counted rows without a group, which have a name of their own
+
+    @property
+    def waterfall(self) -> dict[str, int]:
+        """From the rows that were read to those that count: the numbers add up."""
+        n_read = self.rows + sum(self.dropped.values())
+        return {"read": n_read, **self.dropped, "counted": self.rows}
+
+    def describe_waterfall(self, left_out: int = 0) -> str:
+        """Return the way from the rows that were read to those that count, in a line.
+
+        ``left_out`` of them are of groups that a question does not compare.
+        """
+        steps = [f"{self.waterfall['read']:,} read"]
+        steps += [f"- {count:,} {reason}" for reason, count in self.dropped.items()]
+        text = f"{' '.join(steps)} = {self.rows:,} counted"
+        parts = []
+        if self.without_group:
+            parts.append(f"{self.without_group:,} without a group")
+        if left_out:
+            parts.append(f"{left_out:,} not compared")
+        return f"{text} ({', '.join(parts)})" if parts else text
 
     def __str__(self) -> str:
         texts = {"source": f"{self.source}, {self.rows:,} rows counted by {self.engine}"}
-        texts |= {**self.columns, "period": self.period}
+        texts |= {"rows": self.describe_waterfall(), **self.columns, "period": self.period}
         for role, values_by_meaning in (("decision", self.decision), ("outcome", self.outcome)):
             meanings = []
             for bit, values in values_by_meaning.items():

@@ -159,6 +159,7 @@ async def _read_past(form: Form, uploads: Uploads) -> PastAndSource:
                 raise InvalidInput(f"which column is the {role}?")
         counts = await uploads.read(form.table, options=_read_options(form))
         notes = [describe(Note.from_dict(note)) for note in counts["notes"]]
+        notes.insert(0, f"Rows: {counts['rows']}.")
         past = _history(counts["cells"], notes, counts["coding"])
         return past, str(form.table.filename)[:MAX_SOURCE_CHARACTERS]
     if form.text("example"):

@@ -88,6 +88,7 @@ def _counts(job: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "cells": history.cells.to_dict(),
         "notes": [note.to_dict() for note in history.notes],
+        "rows": history.summary.describe_waterfall() if history.summary else "",
         "coding": history.coding and history.coding.to_json(),
     }
 

@@ -82,3 +82,26 @@ def test_random_accepts_may_be_marked_by_any_word() -> None:
         history = eq.History.read(MARKED, **READING, random_accepts="pilot", positive=positive)
         accepts = [cells.random_accepts for cells in history.cells.values()]
         assert sum(sum(counts) for counts in accepts if counts) == 20
+
+
+def test_a_waterfall_of_rows_adds_up(tmp_path: Path) -> None:
+    lar, performance = write_files(tmp_path, rows=4000)
+    summary = eq.History.read(lar, outcomes=performance, **OUTCOME).summary
+    assert summary is not None
+    steps = summary.waterfall
+    assert steps["read"] == 4000
+    assert steps["read"] == sum(summary.dropped.values()) + steps["counted"]
+    assert steps["without a decision"] > 100
+    assert "4,000 read - " in str(summary)
+    table = {
+        "who": ["a", "a", "b", "c", "d"],
+        "day": ["2024-01-01"] * 4 + ["2023-01-01"],
+        "g": ["x", "x", "y", "x", "y"],
+        "d": [1, 1, 1, 0, 1],
+        "o": [1, 1, 0, None, 1],
+    }
+    summary = eq.History.read(
+        table, **READING, id="who", repeated="count_once", date="day", since="2024-01-01"
+    ).summary
+    assert summary is not None
+    assert summary.waterfall == {"read": 5, "outside the period": 1, "repeated": 1, "counted": 3}
