@@ -46,19 +46,19 @@ NewLimit = Annotated[
     int | None,
     typer.Option(
         "--max-in-flight",
-        help="Overrides without outcome at once; any if left out.",
+        help="Overrides that may be without an outcome at once. Default: no limit.",
         rich_help_panel=LIMITS_PANEL,
     ),
 ]
 NewCap = Annotated[
     int | None,
-    typer.Argument(help="The new cap in minor units; none if left out.", parser=parse_cents),
+    typer.Argument(help="The new cap in minor units. Default: no cap.", parser=parse_cents),
 ]
 AcceptedCounts = Annotated[
     list[str],
     typer.Option(
         "--of",
-        help="Everybody of a group whom the programme accepted since its first day.",
+        help="Counts of all people of a group whom the programme accepted since its first day.",
         metavar=RANDOM_ACCEPTS_FORM,
     ),
 ]
@@ -77,7 +77,7 @@ def conclude(
     yes: Confirmed = False,
     json: shared.Json = False,
 ) -> None:
-    """Say that nobody else will come, and give the verdict that the evidence supports."""
+    """End the audit permanently, with the verdict that the evidence supports."""
     live = shared.open_audit(ledger, name, actor)
     failing = parse_verdicts(fail_on)
     # After a verdict nobody is asked anyway, so there is nothing to confirm.
@@ -192,7 +192,7 @@ def pause(
     why: shared.Reason,
     json: shared.Json = False,
 ) -> None:
-    """Ask nobody for now; outcomes are taken all the same."""
+    """Stop requests for now. Outcomes are still recorded."""
     live = shared.open_audit(ledger, name, actor)
     show(describe_reply(live.pause(why)), json)
 
@@ -218,7 +218,7 @@ def approve(
     proposal: Proposal,
     json: shared.Json = False,
 ) -> None:
-    """Carry out what somebody else proposed."""
+    """Approve a proposal of another person and carry it out."""
     live = shared.open_audit(ledger, name, actor)
     finding_before = live.finding
     answer = describe_reply(live.approve(proposal))
@@ -258,7 +258,7 @@ def scrub(
     actor: shared.Actor = None,
     json: shared.Json = False,
 ) -> None:
-    """Rewrite the ledger's files without those who were erased; do it once after many."""
+    """Rewrite the ledger's files without erased people. Run it once after several erasures."""
     live = shared.open_audit(ledger, name, actor)
     show(describe_reply(live.scrub()), json)
 
@@ -271,6 +271,6 @@ def upgrade(
     why: shared.Reason,
     json: shared.Json = False,
 ) -> None:
-    """Go on under this program's edition of the statistics; what is recorded stands."""
+    """Continue with this program's edition of the statistics. Recorded events stay."""
     live = shared.open_audit(ledger, name, actor)
     show(describe_reply(live.upgrade(why)), json)

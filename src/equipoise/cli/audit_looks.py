@@ -15,9 +15,9 @@ from equipoise.errors import InvalidInput
 EventCount = Annotated[int, typer.Option("--last", help="How many events.")]
 ReportFiles = Annotated[
     list[Path] | None,
-    typer.Option("--to", help="A file that ends in .html or .json; give it again."),
+    typer.Option("--to", help="A file that ends in .html or .json. May be repeated."),
 ]
-ExportFile = Annotated[Path | None, typer.Option("--to", help="The file; NAME.jsonl if left out.")]
+ExportFile = Annotated[Path | None, typer.Option("--to", help="The file. Default: NAME.jsonl.")]
 KeysFile = Annotated[
     Path | None,
     typer.Option(
@@ -52,7 +52,7 @@ Checkpoints = Annotated[
 ]
 KeysToVerify = Annotated[
     Path | None,
-    typer.Option("--people", help="With --file: the key table, so that nobody counts twice."),
+    typer.Option("--people", help="With --file: the key table, so that no person counts twice."),
 ]
 LotterySeed = Annotated[
     str | None, typer.Option("--seed", help="From the report, to check the lottery.")
@@ -136,7 +136,7 @@ def export(
     verifier: WithVerifier = False,
     json: shared.Json = False,
 ) -> None:
-    """Write every event to a file that anybody can check; keep the hash that is shown."""
+    """Write every event to a file that others can check. Keep the hash that is shown."""
     from equipoise.ledger.inputs import file_name
     from equipoise.ledger.proof import require_no_other_verifier, write_verifier
 

@@ -78,7 +78,7 @@ Approvals = Annotated[
     typer.Option(
         "--approval",
         help="A second person must approve it: budget, concluded, corrected, erased, limits, "
-        "random_accepts, resumed, upgraded; give it again.",
+        "random_accepts, resumed, upgraded. May be repeated.",
         metavar="KIND",
     ),
 ]

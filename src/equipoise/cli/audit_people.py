@@ -41,7 +41,7 @@ Score = Annotated[
     str | None,
     typer.Option(
         "--score",
-        help="What a model says, for an audit made with --assist; with --file its column.",
+        help="Score of a model, for an audit made with --assist. With --file: its column.",
         metavar="NUMBER|COLUMN",
     ),
 ]
@@ -49,7 +49,7 @@ Price = Annotated[
     str | None,
     typer.Option(
         "--price",
-        help="What this label costs if it is 0, in minor units; with --file its column.",
+        help="Cost of a bad outcome of this person, in minor units. With --file: its column.",
         metavar="AMOUNT|COLUMN",
     ),
 ]
@@ -64,14 +64,14 @@ ScoreVersion = Annotated[
 ]
 Days = Annotated[
     float | None,
-    typer.Option("--days", help="Older than this; the audit's own limit if left out."),
+    typer.Option("--days", help="Older than this. Default: the audit's own limit."),
 ]
 PeopleFile = Annotated[
     Path | None,
     typer.Option(
         "--file",
         "-f",
-        help="CSV, Parquet or JSON lines; repeating a file is safe.",
+        help="CSV, Parquet or JSON lines. Sending a file again is safe.",
         rich_help_panel=FILES_PANEL,
     ),
 ]
@@ -105,7 +105,7 @@ def ask(
     score_version: ScoreVersion = "",
     json: shared.Json = False,
 ) -> None:
-    """Say what is wanted of somebody who arrived, or of everybody in a file."""
+    """Ask whether to override a denial, for one person or for each row of a file."""
     live = shared.open_audit(ledger, name, actor)
     person_values = {"person": person, "group": group, "decision": decision}
     score_values = {"score": score, "price": price}
@@ -166,7 +166,7 @@ def executed(
     person: Person = None,
     json: shared.Json = False,
 ) -> None:
-    """Say that an override was carried out."""
+    """Record that an override was carried out."""
     live = shared.open_audit(ledger, name, actor)
     answer = _carry_out(
         live, "execute", {"person": person}, file=file, columns=column, results=results
@@ -184,7 +184,7 @@ def withdraw(
     person: Person = None,
     json: shared.Json = False,
 ) -> None:
-    """Say that a person refused: the money is free again, the outcome stays unknown."""
+    """Record that a person declined. The money is free again, the outcome stays unknown."""
     live = shared.open_audit(ledger, name, actor)
     answer = _carry_out(
         live, "withdraw", {"person": person}, file=file, columns=column, results=results
@@ -249,7 +249,7 @@ def overdue(
     days: Days = None,
     json: shared.Json = False,
 ) -> None:
-    """Mark the outcomes that should have come by now; their money stays held."""
+    """Mark the outcomes that should have arrived by now. Their money stays held."""
     live = shared.open_audit(ledger, name, actor)
     if days is None and live.settings.overdue_after is None:
         raise InvalidInput("'--days' is needed: the audit was made without '--overdue-after'")
@@ -281,7 +281,7 @@ def correct(
     why: shared.Reason,
     json: shared.Json = False,
 ) -> None:
-    """Replace an outcome that was wrong; the old one stays in the ledger."""
+    """Replace a wrong outcome. The old one stays in the ledger."""
     live = shared.open_audit(ledger, name, actor)
     right_outcome = live.settings.values.read_bit("outcome", outcome)
     finding_before = live.finding  # a correction may take the verdict back, and the answer says so

@@ -34,7 +34,7 @@ Assumptions = Annotated[
     list[str] | None,
     typer.Option(
         "--assume",
-        help="An assumption; may be repeated: denied-no-better (than the approved of their group), "
+        help="An assumption, may be repeated: denied-no-better (than the approved of their group), "
         "at-most:GROUP=0.4 or at-least:GROUP=0.1 (so many of the denied would do well).",
         metavar="WHAT",
         rich_help_panel=shared.QUESTION_PANEL,
@@ -99,7 +99,7 @@ def check(
     deciders: Deciders = None,
     json: shared.Json = False,
 ) -> None:
-    """Say what past decisions alone establish, for free.
+    """Show what historical data alone prove, at no cost.
 
     Example: equipoise check loans.csv --group race --decision approved --outcome repaid
     """

@@ -56,7 +56,7 @@ Actor = Annotated[
     str | None,
     typer.Option(
         "--actor",
-        help="Who does this, as the ledger will say; your user name if left out.",
+        help="Name that the ledger records for this action. Default: your user name.",
         metavar="WHO",
         envvar="EQUIPOISE_ACTOR",
     ),
@@ -79,7 +79,7 @@ Metrics = Annotated[
     list[str],
     typer.Option(
         "--metric",
-        help=f"One of: {', '.join(METRICS)}; several joined by + are one question. check takes it "
+        help=f"One of: {', '.join(METRICS)}. Several joined by + are one question. check takes it "
         "again, or all, for several questions.",
         metavar="NAME",
         rich_help_panel=QUESTION_PANEL,

@@ -45,7 +45,7 @@ Source = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE",
-        help="CSV, Parquet or Excel files, a glob, a folder, a database or its address; or a .toml "
+        help="CSV, Parquet or Excel files, a glob, a folder, a database or its address. Or a .toml "
         "file of --save, in place of the options that say how to read it.",
         show_default=False,
     ),
@@ -55,7 +55,7 @@ GroupColumns = Annotated[
     _column(
         "--group",
         "-g",
-        help="Column that names a person's group; give it again for intersections.",
+        help="Column that names a person's group. Repeat it for intersections.",
         panel=DATA_PANEL,
     ),
 ]
@@ -111,7 +111,7 @@ MissingGroup = Annotated[
     str,
     typer.Option(
         "--missing-group",
-        help="What to call people without a group; 'refuse' refuses them.",
+        help="What to call people without a group ('refuse' refuses them).",
         metavar="NAME",
         rich_help_panel=VALUES_PANEL,
     ),

@@ -22,7 +22,7 @@ TrialRuns = Annotated[
     int,
     typer.Option(
         "--trial-runs",
-        help="Run the audit itself so many times in every case, for sharper figures; how long that "
+        help="Simulate the audit this many times in every case, for sharper figures. How long that "
         "takes is said first.",
     ),
 ]
@@ -106,7 +106,7 @@ def plan(
     trial_runs: TrialRuns = 0,
     json: shared.Json = False,
 ) -> None:
-    """Say what an audit would cost, in seconds, and which one to run.
+    """Estimate what an audit would cost, and recommend one.
 
     Example: equipoise plan loans.csv --group race --decision approved --outcome repaid
     """

@@ -43,7 +43,7 @@ TokenStorage = Annotated[
     str,
     typer.Option(
         "--tokens",
-        help="Where tokens are kept; beside the ledger if left out.",
+        help="Where tokens are kept. Default: beside the ledger.",
         metavar="FILE|URL",
         envvar="EQUIPOISE_TOKENS",
         show_default=False,

@@ -33,14 +33,14 @@ WorldSource = Annotated[
     typer.Option(
         "--world",
         "-w",
-        help=f"{', '.join(WORLDS)}, or a file with everybody's outcome (or the .toml of one).",
+        help=f"{', '.join(WORLDS)}, or a file with every person's outcome (or its .toml file).",
         metavar="NAME|FILE",
         rich_help_panel="World",
     ),
 ]
 AuditNames = Annotated[
     list[str] | None,
-    typer.Argument(metavar="AUDIT", help=f"{', '.join(AUDITS)}; several compare."),
+    typer.Argument(metavar="AUDIT", help=f"{', '.join(AUDITS)}. Several are compared."),
 ]
 Repeats = Annotated[
     int, typer.Option("--repeats", help="Independent runs.", rich_help_panel=RUNS_PANEL)
@@ -52,7 +52,7 @@ HistorySize = Annotated[
     int | None,
     typer.Option(
         "--history-size",
-        help="Past people, drawn anew in every run; else all of a file, or no limit.",
+        help="Historical rows, drawn anew in every run. Default: all of a file, or no limit.",
         rich_help_panel=RUNS_PANEL,
     ),
 ]
@@ -61,7 +61,7 @@ Tau = Annotated[
     typer.Option(
         "--tau",
         help="Threshold of rs and baseline: a whole number, or exact for the smallest that is "
-        "proven; else the paper's.",
+        "proven. Default: the paper's.",
         metavar="N|exact",
         parser=parse_tau,
         rich_help_panel=RUNS_PANEL,
@@ -125,7 +125,7 @@ def simulate(
     n_jobs: Processes = None,
     json: shared.Json = False,
 ) -> None:
-    """Run audits many times in a world whose every outcome is known.
+    """Run audits many times on a population whose outcomes are all known.
 
     Example: equipoise simulate adaptive rs --world fico --metric equal_opportunity
     """

@@ -17,18 +17,20 @@ app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Make, list and revoke tokens of the service."
 )
 
-HolderName = Annotated[str, typer.Argument(help="Who holds it; the actor in every event.")]
+HolderName = Annotated[
+    str, typer.Argument(help="Who holds it. This name is the actor in every event.")
+]
 RoleName = Annotated[
     Literal["writer", "auditor", "approver", "regulator"],
     typer.Option(
         "--role",
-        help="writer asks and tells; auditor runs audits; approver is the second person; regulator "
+        help="writer asks and tells, auditor runs audits, approver is the second person, regulator "
         "reads.",
     ),
 ]
 OnlyAudit = Annotated[
     str | None,
-    typer.Option("--audit", help="The one audit that it opens; every one if left out."),
+    typer.Option("--audit", help="The one audit that it opens. Default: every audit."),
 ]
 Days = Annotated[float, typer.Option("--days", help="Until it expires.")]
 
