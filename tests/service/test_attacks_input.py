@@ -245,3 +245,23 @@ def test_changed_rows_are_found(served: Served) -> None:
     assert found["note"]
     assert "broken" in log_in(served).get("/audits/forged").text
     live.close_ledger()
+
+
+def test_many_groups_cannot_take_the_memory_of_the_server(limited_server: Served) -> None:
+    counts = {"approved_positive": 600, "approved_negative": 50, "denied": 250}
+    past = {f"g{number}": counts for number in range(60)}
+    body = {"past": past, "costs": {"feature": 5, "label": 100}}
+    answer = limited_server.as_("auditor").put("/v1/audits/many", json=body)
+    assert answer.status_code == 413, answer.text
+    assert answer.json()["type"] == "urn:equipoise:too-large"
+    assert "60 groups take more than the 256 MB or 2 s" in answer.json()["detail"]
+    assert limited_server.client().get("/readyz").status_code == 200
+
+
+@pytest.fixture
+def limited_server() -> Iterator[Served]:
+    with (
+        TemporaryDirectory(dir=in_memory()) as directory,
+        serving(directory, read_memory=256 << 20, read_seconds=2) as served,
+    ):
+        yield served

@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from prometheus_client import generate_latest
 from pydantic import StringConstraints
 
+from equipoise.cells import Cells
 from equipoise.finding import Finding
 from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.commands import person_of, printable, read_command
@@ -156,8 +157,15 @@ def create(
     # Scope first: a caller learns nothing about settings of audits outside of it.
     name = require_name_in_scope(decode_path_part(audit), caller)
     seed = new_seed()
+    open_audits = request.app.state.audits
+    open_audits.require_within_limits(
+        *("create", Cells(body.past), body.question, body.costs),
+        audit=body.audit,
+        options=body.options,
+        confirm=body.confirm,
+    )
     settings = body.to_settings(name, seed)
-    row = request.app.state.audits.begin(settings, seed, caller)
+    row = open_audits.begin(settings, seed, caller)
     return JSONResponse(audit_json(row))
 
 

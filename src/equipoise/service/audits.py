@@ -18,12 +18,15 @@ from typing import Any
 from urllib.parse import quote
 
 from equipoise._json import to_plain_data
+from equipoise.cells import Cells
 from equipoise.errors import InvalidInput
 from equipoise.history.coding import ValueReader
 from equipoise.ledger import LiveAudit, inputs
 from equipoise.ledger.settings import Settings
 from equipoise.ledger.store import AuditRow, Store
+from equipoise.question import Costs, Question
 from equipoise.service.access import Caller
+from equipoise.service.limited_work import fits_limits, is_large
 from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
 from equipoise.service.snapshot import ReportCache
@@ -140,6 +143,30 @@ class OpenAudits:
             yield
         finally:
             self._long_work_lock.release()
+
+    def require_within_limits(
+        self, work: str, cells: Cells, question: Question, costs: Costs, **more: Any
+    ) -> None:
+        """Refuse work for many groups that takes more memory or time than is set aside.
+
+        Raises
+        ------
+        HttpProblem
+            ``too-large``, with the limits; ``busy``, if other long work is under way.
+        """
+        if not is_large(cells):
+            return
+        memory = self.settings.read_memory
+        seconds = self.settings.read_seconds
+        with self.long_work():
+            fits = fits_limits(work, cells, question, costs, memory=memory, seconds=seconds, **more)
+        if not fits:
+            raise HttpProblem(
+                "too-large",
+                f"{len(cells)} groups take more than the {memory >> 20:,} MB or {seconds} s that "
+                "this server allows for one request: compare fewer groups, leave groups out, or "
+                "raise read_memory and read_seconds",
+            )
 
     def require_ready(self) -> None:
         """Raise unless audits are loaded, a write is possible, and the ledger has what was seen."""

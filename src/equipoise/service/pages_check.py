@@ -116,6 +116,10 @@ def create(caller: Auditor, request: Request, form: SentForm) -> Response:
     try:
         name = require_name_in_scope(form.text("name"), caller)
         seed = new_seed()
+        audits.require_within_limits(
+            *("create", past.cells, variables["question"], variables["costs"]),
+            confirm=bool(form.text("confirm")),
+        )
         settings = _settings_of(form, name, seed, past, variables["question"])
         row = audits.begin(settings, seed, caller)
     except (EquipoiseError, HttpProblem) as error:
@@ -240,6 +244,9 @@ def _page_variables(form: Form, past: History, source: str, audits: OpenAudits) 
     require_in_unit("ratio", ratio)
     denied_rates = denied_rates_by_ratio(past.cells, ratio)
     trial_runs = TRIAL_RUNS if form.text("trial_runs") else 0
+    audits.require_within_limits(
+        *("plan", past.cells, question, costs), denied_rate=denied_rates, trial_runs=trial_runs
+    )
     # Trial runs take seconds to minutes of a processor, so one caller at a time gets them.
     with audits.long_work() if trial_runs else nullcontext():
         audit_plan = plan(past, question, costs, denied_rate=denied_rates, trial_runs=trial_runs)

@@ -53,18 +53,11 @@ def _refusal(error: Exception) -> dict[str, Any]:
 
 
 def _limit(memory: int, seconds: int, folder: str) -> None:
-    """Limit this process to so many bytes of memory and seconds of processor time.
+    """Limit this process, and the engine in it, which writes to ``folder`` only.
 
-    The engine in it would otherwise take what the machine has; it writes to ``folder`` only.
+    The engine would otherwise take what the machine has.
     """
-    for resource_kind, limit in (
-        (resource.RLIMIT_AS, memory + ADDRESS_SPACE_HEADROOM),
-        (resource.RLIMIT_DATA, 2 * memory),
-        (resource.RLIMIT_CPU, seconds),
-        (resource.RLIMIT_FSIZE, 2 * memory),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        resource.setrlimit(resource_kind, (limit, limit))
+    limit_resources(memory, seconds)
     import duckdb
 
     connect = duckdb.connect
@@ -78,6 +71,18 @@ def _limit(memory: int, seconds: int, folder: str) -> None:
         return connection
 
     duckdb.connect = connect_within_limits
+
+
+def limit_resources(memory: int, seconds: int) -> None:
+    """Limit this process to so many bytes of memory and seconds of processor time."""
+    for resource_kind, limit in (
+        (resource.RLIMIT_AS, memory + ADDRESS_SPACE_HEADROOM),
+        (resource.RLIMIT_DATA, 2 * memory),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_FSIZE, 2 * memory),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(resource_kind, (limit, limit))
 
 
 def _counts(job: Mapping[str, Any]) -> dict[str, Any]:
