@@ -306,7 +306,7 @@ class Block:
     reference: int | None = None
     direction: str = "both"
 
-    @property
+    @cached_property  # asked for once per pair where there are many groups
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """The higher and the lower group of every gap that counts."""
         return tuple(pair for pair in permutations(self.groups, 2) if self._counts(*pair))

@@ -594,8 +594,9 @@ def _pair_weights(
         (wrong.precision[g : g + 1], *(b[g] for b in wrong.bands_for_unfair)) for g in range(k)
     ]
     kind = [pasts.index(past) for past in pasts]
-    kinds = [(kind[a], kind[b]) for a, b in pairs]
-    share = np.array([often[[own == other for other in kinds]].mean() for own in kinds])
+    # pairs of groups that the past does not tell apart have the mean of their shares
+    _, alike = np.unique([kind[a] * k + kind[b] for a, b in pairs], return_inverse=True)
+    share = (np.bincount(alike, often) / np.bincount(alike))[alike]
     share = share / share.sum() if share.sum() else np.full(len(pairs), 1.0 / len(pairs))
     return np.asarray(UNIFORM_PAIR_SHARE / len(pairs) + (1.0 - UNIFORM_PAIR_SHARE) * share)
 
