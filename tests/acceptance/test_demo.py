@@ -1,4 +1,4 @@
-"""``equipoise demo``: lived through once, told in words and in numbers."""
+"""``equipoise demo``: one question in four beats, in words and in numbers."""
 
 from __future__ import annotations
 
@@ -13,30 +13,34 @@ from equipoise.cli import demo
 from equipoise.simulation import run
 from tests.acceptance.shell import equipoise
 
+MAX_LINES = 45
+
 
 @pytest.fixture(autouse=True, scope="module")
 def lived_through_once() -> Iterator[None]:
     story = demo._live_through(lambda share: None)
-    with patch.object(demo, "_live_through", lambda advance: story):
+    with patch.object(demo, "_live_through", lambda progress: story):
         yield
 
 
-def test_it_tells_the_story_on_80_columns() -> None:
+def test_it_tells_four_beats_on_one_screen() -> None:
     done = equipoise("demo")
     assert (done.returncode, done.stderr) == (0, "")
-    assert max(len(line) for line in done.stdout.splitlines()) <= 80
-    for words in (
-        "174,047 people",
-        "the gap is 0.00",
-        "wrong: the data rule it out",
-        "UNFAIR: whatever the denied would have done, the gap is above 0.05; cost 0",
-        "of the highest; the rule asks for 80%. UNFAIR: whatever the denied would have done, the "
-        "gap is above 0.2; cost 0",
-        "INCONCLUSIVE: the past data leave the gap anywhere between",
-        "The paper's audit would have spent",
-        "every outcome is known: the gap is 0.178.",
-    ):
-        assert words in " ".join(done.stdout.split())
+    lines = done.stdout.splitlines()
+    assert len(lines) <= MAX_LINES
+    assert max(map(len, lines)) <= 80
+    text = " ".join(done.stdout.split())
+    beats = [
+        "1. What the data seem to say",
+        "2. What the data prove",
+        "3. What an answer costs",
+        "4. The audit, and the truth",
+        "Next: equipoise check",
+    ]
+    places = [text.index(beat) for beat in beats]
+    assert places == sorted(places)
+    assert "174,047 people applied" in text
+    assert "True gap: 17.8 points." in text
 
 
 def test_its_numbers_are_computed() -> None:
@@ -45,22 +49,27 @@ def test_its_numbers_are_computed() -> None:
     story = json.loads(done.stdout)
     lender = eq.data.fico_lender()
     world, history = lender.world, lender.history()
-    sharp = eq.Question.from_dict(story["sharp"]["question"])
-    truth = world.gap(sharp.metric)
+    question = eq.Question.from_dict(story["check"]["question"])
+    assert question == demo.QUESTION
+    truth = world.gap(question.metric)
     assert story["truth"] == truth
     assert story["history"] == history.cells.to_dict()
-    approvals = [c.approved / c.total for c in history.cells.values()]
-    shortfall = 1.0 - min(approvals) / max(approvals)
-    assert story["four_fifths"]["lower"] <= shortfall <= story["four_fifths"]["upper"]
-    for check in (story["coarse"], story["sharp"]):
-        assert check["approved_only"] == 0.0
-        assert check["lower"] <= world.gap(check["question"]["metric"]) <= check["upper"]
-    assert story["sharp"]["verdict"] == "INCONCLUSIVE"
-    assert story["coarse"]["verdict"] == "UNFAIR"
-    expected = eq.bounds.expectation("rs", world, sharp, eq.Costs()).cost
-    assert abs(story["rs"]["mean_cost"] - expected) < 5 * story["rs"]["standard_error"]
-    assert story["least_cost"] == eq.lower_bound(world, sharp, eq.Costs()).cost
-    here = run(eq.AdaptiveAudit(history, sharp, eq.Costs()), world, 0)
-    assert story["adaptive_here"] == json.loads(here.to_json())
-    assert here.verdict in sharp.truth(truth)
-    assert story["adaptive"]["errors"] == 0
+    assert story["check"]["approved_only"] == 0.0
+    assert story["check"]["verdict"] == "INCONCLUSIVE"
+    assert story["check"]["lower"] <= truth <= story["check"]["upper"]
+    printed = eq.bounds.expectation("rs", world, question, eq.Costs()).cost
+    assert story["printed_cost"] == printed
+    assert story["exact_cost"] < printed / 10.0
+    assert story["least_cost"] == eq.lower_bound(world, question, eq.Costs()).cost
+
+
+def test_the_run_that_is_shown_is_the_recorded_median() -> None:
+    """It fails if audits change: then ``python tools/typical_run.py`` is to be run again."""
+    typical = demo._typical_run()
+    lender = eq.data.fico_lender()
+    finding = run(
+        eq.AdaptiveAudit(lender.history(), demo.QUESTION, demo.COSTS), lender.world, typical["seed"]
+    )
+    assert finding.cost == pytest.approx(typical["cost"]["50%"], rel=0.02)
+    assert finding.verdict in demo.QUESTION.truth(lender.world.gap(demo.QUESTION.metric))
+    assert typical["verdicts"]["FAIR"] <= 0.05 * typical["seeds"]
