@@ -1,0 +1,232 @@
+"""Draw the picture at the top of the README: ``python docs/preview.py``.
+
+Three panels tell the story of ``equipoise demo`` from its own figures: what the lender has, what
+other toolkits answer, what Equipoise answers. There is a wide picture and a narrow one for
+telephones. Both follow the reader's light or dark mode.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from equipoise.cli.demo import Story, _live_through
+
+HERE = Path(__file__).parent / "pictures"
+SHOWN_GROUPS = ("White", "Black")
+DOTS_PER_ROW = 20
+MAX_GAP = 0.5  # at the right end of the scale
+
+STYLE = """
+  text { font-family: system-ui, 'Segoe UI', 'DejaVu Sans', Arial, sans-serif; fill: #1f2933; }
+  .card { fill: #ffffff; } .quiet { fill: #52606d; } .line { stroke: #d5dbe1; }
+  .repaid { fill: #24588f; } .failed { fill: #d98e2b; }
+  .denied { fill: none; stroke: #7b8794; stroke-width: 1.4; }
+  .verdict { fill: #b0440d; } .fair { fill: #d9efe6; } .grey { fill: #e6e9ec; }
+  .unfair { fill: #f7e3d6; } .range { fill: #24588f; } .truth { stroke: #1f2933; }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #e8edf2; } .card { fill: #161b22; } .quiet { fill: #a9b4c0; }
+    .line { stroke: #39424d; } .repaid, .range { fill: #6ea8e5; } .failed { fill: #e8b15c; }
+    .denied { stroke: #8c98a5; } .verdict { fill: #ff9a62; } .fair { fill: #1d3d31; }
+    .grey { fill: #333b44; } .unfair { fill: #4a2f20; } .truth { stroke: #e8edf2; }
+  }
+"""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Where a panel begins, and how large its texts are."""
+
+    x: float
+    y: float
+    width: float
+    size: float  # of ordinary text, in pixels
+
+
+def main() -> None:
+    """Draw both pictures."""
+    story = _live_through(lambda share: None)
+    HERE.joinpath("preview.svg").write_text(draw_wide(story), encoding="utf-8")
+    HERE.joinpath("preview-narrow.svg").write_text(draw_narrow(story), encoding="utf-8")
+
+
+def draw_wide(story: Story) -> str:
+    """Return the picture with its panels side by side, 1280 by 480."""
+    parts = [
+        write(40, 62, "Is the lender fair? Half of the answer is missing.", 36, bold=True),
+        write(
+            40, 98, "The lender knows who repaid only among the people it approved.", 20, "quiet"
+        ),
+        *draw_data(story, Panel(40, 150, 380, 18)),
+        rule(440, 130, 450),
+        *draw_toolkits(Panel(470, 150, 340, 18)),
+        rule(830, 130, 450),
+        *draw_answer(story, Panel(860, 150, 380, 18)),
+    ]
+    return assemble(1280, 480, parts)
+
+
+def draw_narrow(story: Story) -> str:
+    """Return the picture with its panels one below the other, 390 wide."""
+    parts = [
+        write(20, 40, "Is the lender fair?", 21, bold=True),
+        write(20, 66, "Half of the answer is missing.", 21, bold=True),
+        *draw_data(story, Panel(20, 108, 350, 15)),
+        *draw_toolkits(Panel(20, 425, 350, 15)),
+        *draw_answer(story, Panel(20, 660, 350, 15)),
+    ]
+    return assemble(390, 915, parts)
+
+
+def draw_data(story: Story, panel: Panel) -> list[str]:
+    """Draw a hundred people of two groups as dots."""
+    parts = [heading(panel, "What the lender has")]
+    step = panel.width / (DOTS_PER_ROW + 1)
+    y = panel.y + 2.0 * panel.size
+    for group in SHOWN_GROUPS:
+        counts = story.history.cells[group]
+        parts.append(write(panel.x, y, f"{group} applicants, per 100", panel.size, "quiet"))
+        n_repaid = round(100.0 * counts.approved_positive / counts.total)
+        n_failed = round(100.0 * counts.approved_negative / counts.total)
+        kinds = ["repaid"] * n_repaid + ["failed"] * n_failed
+        kinds += ["denied"] * (100 - len(kinds))
+        for number, kind in enumerate(kinds):
+            row, column = divmod(number, DOTS_PER_ROW)
+            dot_x = panel.x + (column + 0.4) * step
+            dot_y = y + (row + 1) * step
+            parts.append(f'<circle class="{kind}" cx="{dot_x:.1f}" cy="{dot_y:.1f}" '
+                         f'r="{0.34 * step:.1f}"/>')  # fmt: skip
+        y += 7.1 * step
+    x = panel.x
+    for kind, label in (("repaid", "repaid"), ("failed", "failed"), ("denied", "denied: unknown")):
+        parts.append(f'<circle class="{kind}" cx="{x + 6:.0f}" cy="{y - 5:.0f}" r="6"/>')
+        parts.append(write(x + 18, y, label, panel.size))
+        x += 0.56 * panel.size * (len(label) + 4.5)
+    return parts
+
+
+def draw_toolkits(panel: Panel) -> list[str]:
+    """Say what toolkits answer that need everybody's outcome."""
+    size = panel.size
+    y = panel.y + 4.6 * size
+    return [
+        heading(panel, "What other toolkits say"),
+        write(panel.x, y, "0.0 points", 3.2 * size, "quiet", bold=True),
+        write(panel.x, y + 2.2 * size, "gap in approval among people", size),
+        write(panel.x, y + 3.6 * size, "who would repay. No warning.", size),
+        write(panel.x, y + 5.8 * size, "They compare approved people with", size, "quiet"),
+        write(panel.x, y + 7.2 * size, "approved people.", size, "quiet"),
+    ]
+
+
+def draw_answer(story: Story, panel: Panel) -> list[str]:
+    """Show the verdict, what it took, and the range of the gap with the truth marked."""
+    audit = story.audit
+    size = panel.size
+    y = panel.y + 4.2 * size
+    overrides = f"after {audit.labels:,} denials were overridden"
+    failed = f"({audit.cost:,.0f} of these people did not repay)."
+    promise = "At most 1 such audit in 20 is wrong."
+    return [
+        heading(panel, "What Equipoise says"),
+        write(panel.x, y, str(audit.verdict), 3.0 * size, "verdict", bold=True),
+        write(panel.x, y + 2.0 * size, overrides, size),
+        write(panel.x, y + 3.4 * size, failed, size),
+        write(panel.x, y + 5.2 * size, promise, size, bold=True),
+        *draw_scale(story, Panel(panel.x, y + 7.2 * size, panel.width, size)),
+    ]
+
+
+def draw_scale(story: Story, panel: Panel) -> list[str]:
+    """Draw the three zones, the established range and the true gap."""
+
+    def place(gap: float) -> float:
+        return panel.x + panel.width * min(gap, MAX_GAP) / MAX_GAP
+
+    question = story.audit.question
+    height = 2.6 * panel.size
+    zones = [(0.0, question.gamma, "fair"), (question.gamma, question.threshold, "grey"),
+             (question.threshold, MAX_GAP, "unfair")]  # fmt: skip
+    parts = [
+        box(kind, place(low), panel.y, place(high) - place(low), height)
+        for low, high, kind in zones
+    ]
+    lower, upper = story.audit.lower, story.audit.upper
+    parts.append(
+        box(
+            "range",
+            place(lower),
+            panel.y + 0.9 * panel.size,
+            place(upper) - place(lower),
+            0.8 * panel.size,
+        )
+    )
+    truth = place(story.gap)
+    bottom = panel.y + height
+    parts.append(
+        f'<line class="truth" x1="{truth:.1f}" x2="{truth:.1f}" y1="{panel.y:.1f}" '
+        f'y2="{bottom:.1f}" stroke-width="2" stroke-dasharray="4 3"/>'
+    )
+    zone_y = panel.y - 0.4 * panel.size
+    parts.append(write(place(0.0), zone_y, "fair", 0.8 * panel.size, "quiet"))
+    parts.append(write(place(question.threshold), zone_y, "unfair", 0.8 * panel.size, "quiet"))
+    label_y = panel.y + height + 1.2 * panel.size
+    parts.append(write(panel.x, label_y, "0", 0.85 * panel.size, "quiet"))
+    parts.append(
+        write(
+            truth - 2.6 * panel.size,
+            label_y,
+            f"true gap {100.0 * story.gap:.1f}",
+            0.85 * panel.size,
+        )
+    )
+    parts.append(
+        write(
+            panel.x + panel.width - 5.4 * panel.size,
+            label_y,
+            "50 points",
+            0.85 * panel.size,
+            "quiet",
+        )
+    )
+    return parts
+
+
+def heading(panel: Panel, text: str) -> str:
+    """Return a panel's title."""
+    return write(panel.x, panel.y, text, 1.25 * panel.size, bold=True)
+
+
+def write(x: float, y: float, text: str, size: float, kind: str = "", *, bold: bool = False) -> str:
+    """Return a line of text."""
+    weight = ' font-weight="700"' if bold else ""
+    place = f'x="{x:.1f}" y="{y:.1f}" font-size="{size:.1f}"'
+    return f'<text class="{kind}" {place}{weight}>{escape(text)}</text>'
+
+
+def box(kind: str, x: float, y: float, width: float, height: float) -> str:
+    """Return a filled rectangle."""
+    return (
+        f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
+    )
+
+
+def rule(x: float, top: float, bottom: float) -> str:
+    """Return a vertical line between panels."""
+    return f'<line class="line" x1="{x}" x2="{x}" y1="{top}" y2="{bottom}" stroke-width="2"/>'
+
+
+def assemble(width: int, height: int, parts: list[str]) -> str:
+    """Return the whole picture."""
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">'
+    title = (
+        "<title>A lender knows outcomes of approved applicants only. Other toolkits report a gap "
+        "of 0.0 points. Equipoise answers UNFAIR, with the range of the gap.</title>"
+    )
+    card = f'<rect class="card" width="{width}" height="{height}" rx="12"/>'
+    return "\n".join([head, title, f"<style>{STYLE}</style>", card, *parts, "</svg>"]) + "\n"
+
+
+if __name__ == "__main__":
+    main()
