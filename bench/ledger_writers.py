@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from tempfile import gettempdir
 
 from rich.table import Table
 from tests.support.postgres import new_database, postgres
@@ -21,11 +22,14 @@ BATCH = 500
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--singles", type=int, default=200, help="asks of each writer")
     parser.add_argument("--batches", type=int, default=8, help="batches of each writer")
+    parser.add_argument(
+        "--directory", default=gettempdir(), help="where the database is: a disk that flushes"
+    )
 
 
 def run(options: argparse.Namespace) -> Table:
     """Measure everything against one writer's single asks, in the same minute."""
-    with postgres() as server:
+    with postgres(options.directory) as server:
         ledger = new_database(server)
         LiveAudit.create(
             ledger,

