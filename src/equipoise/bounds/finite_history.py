@@ -32,7 +32,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
 
 from equipoise._arrays import Array, Flags, Ints
 from equipoise.bounds.alternatives import (
@@ -230,6 +229,8 @@ class _Program:
 
     def solve(self) -> tuple[Array, Array]:
         """Return the best labels, and the information that they reach in each block."""
+        from scipy.optimize import linprog  # takes longer to load than to solve
+
         n_groups = len(self._prices)
         costs = np.append(self._prices * self._unit_labels, np.zeros(self._n_blocks))
         all_blocks = np.append(np.zeros(n_groups), -np.ones(self._n_blocks))

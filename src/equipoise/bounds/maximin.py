@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
 from scipy.special import rel_entr
 
 from equipoise._arrays import Array, Flags, Ints
@@ -210,6 +209,8 @@ def solve_program(rows: Array) -> tuple[Array, float]:
     The linear program maximises the least information over ``rows`` (alternatives, groups). The
     bound is the dual's value, which holds however the solver rounds.
     """
+    from scipy.optimize import linprog  # takes longer to load than to solve
+
     n_rows, n_groups = rows.shape
     scale = float(rows.max(axis=1).min())
     if scale <= _NEGLIGIBLE * rows.max():
