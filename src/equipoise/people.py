@@ -355,13 +355,18 @@ class RowReader:
                 self._columns[role] = (role,)
 
     def read_command(self, row: NumberedRow) -> Command | InvalidInput | None:
-        """Return what is to be done, why not, or None if an outcome is not known yet."""
+        """Return what is to be done, why not, or None if no outcome or decision is known yet."""
         if row.problem:
             return InvalidInput(row.problem)
         # No mistake: the outcome of this person has not come yet.
         outcome_cells = [row.cells.get(name) for name in self._columns.get("outcome", ())]
         if any(self._values.is_missing(cell) for cell in outcome_cells):
             return None
+        # The reading of the past left out rows such as withdrawn applications, and so does this.
+        if "decision" in self._coded_roles:
+            (decision_column,) = self._columns["decision"]
+            if self._values.is_missing(row.cells.get(decision_column)):
+                return None
         try:
             return self.build_command(row.cells)
         except InvalidInput as error:  # a value that nobody explained

@@ -15,7 +15,7 @@ import pytest
 
 import equipoise as eq
 from tests.acceptance.shell import BIN, equipoise
-from tests.support.hmda import applicants, write_files
+from tests.support.hmda import Applicant, applicants, write_files
 
 METRIC = ("--metric", "equal_opportunity", "--gamma", 0.05, "--epsilon", 0.1)
 
@@ -68,12 +68,17 @@ def test_the_gate_names_the_group_and_the_advised_audit_reaches_a_verdict(folder
     people = folder / "people.csv"
     with people.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
-        rows.writerow(("person", "derived_race", "action_taken"))
+        rows.writerow(("uli", "derived_race", "action_taken"))  # the columns of the reading
+        rows.writerow(("withdrawn", "White", "4"))  # skipped, as in the past
         for number, person in enumerate(arrivals):
             race = person.race.upper() if number % 2 else person.race
             rows.writerow((f"p-{number}", race, "1" if person.approved else "3"))
     asked = equipoise("audit", "ask", "loans", "--file", people, *ledger, "--json")
     assert asked.returncode == 0, asked.stderr
+    assert "withdrawn" not in asked.stdout
+    typed = equipoise("audit", "ask", "loans", "p-3000", "asian", "3", *ledger, "--json")
+    assert typed.returncode == 0, typed.stderr
+    arrivals.append(Applicant("Asian", approved=False, good=True))
     live = eq.LiveAudit.open(str(folder / "ledger.db"), "loans")
     while live.finding is None:  # the file is asked again, as people come who are needed now
         waiting = live.people(states=("RESERVED",))

@@ -92,7 +92,9 @@ def describe_batch(batch: BatchResult) -> str:
     summary = f"{batch.rows:,} rows: {batch.new:,} new, {batch.repeated:,} known before"
     summary += f", {len(batch.refused):,} refused"
     if batch.silent:
-        summary += f", {batch.silent:,} without an outcome yet"
+        # Only people who were asked about have answers; their rows lack the decision.
+        missing = "a decision" if batch.answers else "an outcome"
+        summary += f", {batch.silent:,} without {missing} yet"
     lines = [summary]
     for key, n_people in sorted(batch.answers.items()):
         lines.append(f"  {n_people:,} x {REPLY_TEXT[key]}")

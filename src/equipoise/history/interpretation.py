@@ -80,6 +80,9 @@ def interpret(
         "decision": (options.decision,),
         "outcome": (options.outcome,),
     }
+    person_column = options.id or (None if options.on is None else options.on.partition("=")[0])
+    if person_column is not None:
+        columns["person"] = (person_column,)
     missing_keys = tuple(map(key_of, as_tuple(options.missing_values)))
     notes = (*group_notes, *undecided_notes, *decision_notes, *outcome_notes, *left_out_notes)
     return Interpretation(rows, Coding(columns, grouping, decision, outcome, missing_keys), notes)
