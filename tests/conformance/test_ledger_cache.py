@@ -355,3 +355,18 @@ def test_rules_never_rest_on_the_cache(ledger: str) -> None:
     write_row(ledger, whole)
     with opened(ledger) as again:
         again.verify()
+
+
+def test_a_ledger_of_an_older_version_gets_its_cache(ledger: str) -> None:
+    live = create(ledger, audit="adaptive")
+    run(live, 40)
+    live.close_ledger()
+    with closing(sqlite3.connect(ledger)) as database, database:
+        database.execute("DROP TABLE state_cache")
+        database.execute("DROP INDEX events_rare")
+        database.execute("DROP INDEX people_place")
+    for is_second in (False, True):
+        with opened(ledger) as again:
+            again.status()
+            assert is_cached(again) is is_second
+            assert again.verify().seq == again.status().events
