@@ -213,6 +213,16 @@ def test_a_key_of_another_command_is_a_problem_of_its_own(served: Served) -> Non
     assert refused["problem"]["status"] == 409
 
 
+def test_metrics_have_what_to_alarm_on(served: Served) -> None:
+    served.create("measured", budget=10_000)
+    served.result("measured", "ask", "p", **ASK)
+    assert served.verify("measured")["kind"] == "verified"
+    text = served.as_("regulator").get("/metrics").text
+    for name, value in (("open_requests", 1), ("held", 105), ("left", 9895), ("conflicts", 0)):
+        assert f'equipoise_audit_{name}{{audit="measured"}} {value:.1f}' in text
+    assert 'equipoise_audit_last_verification_time{audit="measured"}' in text
+
+
 def test_it_lives_and_is_ready(served: Served) -> None:
     anybody = served.client()
     assert anybody.get("/livez").json() == {"status": "ok"}

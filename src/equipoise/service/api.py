@@ -24,6 +24,7 @@ from equipoise.planning import Plan
 from equipoise.report import Report, to_html
 from equipoise.report.content import plan_similar_audit
 from equipoise.service.access import Auditor, Reader, decode_path_part
+from equipoise.service.audit_metrics import describe_audits
 from equipoise.service.audits import new_seed, require_name_in_scope
 from equipoise.service.checkpoints import VERIFICATIONS, Mark
 from equipoise.service.context import AuditContext, AuditorContext, CommandContext, ReaderContext
@@ -306,7 +307,13 @@ def metrics(caller: Reader, request: Request) -> Response:
     """Return what the server counts; a reader's token for every audit is needed."""
     if caller.audit is not None:  # the metrics are about all audits
         raise HttpProblem("forbidden")
-    text = generate_latest(request.app.state.metrics)
+    checkpoints = request.app.state.checkpoints
+    loaded_audits = []
+    for audit in request.app.state.audits.loaded():
+        verifications = checkpoints.marks(audit.uid, "verified")
+        last_verified = verifications[0].time if verifications else None
+        loaded_audits.append((audit.reader.status(), last_verified))
+    text = generate_latest(request.app.state.metrics) + describe_audits(loaded_audits)
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

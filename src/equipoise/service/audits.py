@@ -111,6 +111,10 @@ class OpenAudits:
                 self._audits.pop(0).close()
             return opened
 
+    def loaded(self) -> list[OpenAudit]:
+        """Return the audits that are open now."""
+        return list(self._audits)
+
     def begin(self, settings: Settings, seed: str, caller: Caller) -> AuditRow:
         """Begin an audit, or find the one that was begun with the same settings.
 
