@@ -19,6 +19,7 @@ import pytest
 from equipoise.service import uploads
 from tests.profiles import quick
 from tests.service.attacking import form_key, log_in
+from tests.support.hmda import write_files
 from tests.support.postgres import in_memory
 from tests.support.serving import ASK, Served, serving
 
@@ -126,3 +127,31 @@ def test_rows_that_swell_are_refused_before_they_reach_the_server(limited: Serve
     answer = browser.post("/audits/rows/upload", data={**key, "what": "outcomes"}, files=files)
     assert answer.status_code == 422
     assert "takes more than 300 MB or 20 s" in answer.text
+
+
+def test_outcomes_of_a_second_file_are_joined(limited: Served, tmp_path: Path) -> None:
+    lar, performance = write_files(tmp_path, rows=4000)
+    browser = log_in(limited)
+    form = {
+        "form_key": form_key(browser.get("/check").text),
+        "group": "derived_race",
+        "decision": "action_taken",
+        "outcome": "loan_status",
+        "on": "uli",
+        "positive_decision": "1",
+        "negative_decision": "3",
+        "positive_outcome": "Repaid",
+        "missing_values": "2; 4; 5; 6; 8",
+        "undecided": "leave_out",
+        "missing_group": "not stated",
+        "metric": "equal_opportunity",
+    }
+    files = {
+        "table": ("lar.csv", lar.read_bytes()),
+        "outcomes_table": ("performance.csv", performance.read_bytes()),
+    }
+    answer = browser.post("/check", data=form, files=files, timeout=300.0)
+    assert answer.status_code == 200, answer.text
+    assert "Rows: 4,000 read - " in answer.text
+    assert "25 rows of " in answer.text
+    assert "/tmp" not in answer.text

@@ -31,6 +31,8 @@ FIELD_TITLES: Mapping[str, str] = {
     "random_accepts_against": "Columns that show whether they were random, such as a score",
     "max_groups": "Most groups that there may be",
     "encoding": "Encoding of a CSV file, if not UTF-8",
+    "on": "Column that identifies a person in both tables",
+    "latest": "Column of the outcomes whose largest value says which row counts",
     "sheet": "Sheet of an Excel file, if it has several",
     "leave_out": "Groups that are counted and not compared",
     "confirm": "begin all the same",

@@ -17,16 +17,23 @@ from equipoise.service.limits import UPLOAD_PATHS
 from equipoise.service.problems import HttpProblem
 
 UTF8_CHARSET = re.compile(r'charset=("?)utf-?8\1(?=[;\s]|$)')
+FILE_FIELDS = ("table", "outcomes_table")
 MAX_FIELDS = 1000  # as many as the list of overrides to confirm has
 
 
 class Form(FormData):
-    """What a page sent: texts, and at most one table."""
+    """What a page sent: texts, and at most one table with a second one of outcomes."""
 
     @property
     def table(self) -> UploadFile | None:
         """The uploaded table, None if no file was chosen."""
         upload = self.get("table")
+        return upload if isinstance(upload, UploadFile) and upload.filename else None
+
+    @property
+    def outcomes_table(self) -> UploadFile | None:
+        """The uploaded table of outcomes, None if no file was chosen."""
+        upload = self.get("outcomes_table")
         return upload if isinstance(upload, UploadFile) and upload.filename else None
 
     def text(self, name: str, default: str = "") -> str:
@@ -56,10 +63,11 @@ async def read_form(request: Request) -> Form:
     if "charset" in UTF8_CHARSET.sub("", content_type):  # another one is named
         raise HttpProblem("malformed-request", "a form must be in UTF-8")
     # Files are refused elsewhere: each would be written to the disk.
-    max_files = 1 if UPLOAD_PATHS.fullmatch(request.scope["path"]) else 0
+    path = request.scope["path"]
+    max_files = len(FILE_FIELDS) if UPLOAD_PATHS.fullmatch(path) else 0
     form = Form(await request.form(max_files=max_files, max_fields=MAX_FIELDS))
     for name, value in form.multi_items():
-        if name != "table" and not isinstance(value, str):
+        if name not in FILE_FIELDS and not isinstance(value, str):
             raise HttpProblem("invalid-input", f"{name[:40]!r} must be words, not a file")
     return form
 

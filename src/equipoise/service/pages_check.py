@@ -62,7 +62,8 @@ MEANING_FIELDS = (
 )
 """Argument of ``History.read`` and role, whose field is called ``positive_decision`` and so on."""
 TEXT_FIELDS = ("id", "random_accepts", "missing_group", "unknown", "undecided", "repeated",
-         "denied_outcomes", "encoding", "date", "since", "until", "max_groups")  # fmt: skip
+         "denied_outcomes", "encoding", "date", "since", "until", "max_groups", "on",
+         "latest")  # fmt: skip
 LIST_FIELDS = ("missing_values", "random_accepts_against")
 MAX_NOTES = 30  # of a table that are shown
 MAX_MESSAGE_LINES = 30
@@ -161,7 +162,7 @@ async def _read_past(form: Form, uploads: Uploads) -> PastAndSource:
         for role in COLUMN_FIELDS:
             if not form.text(role):
                 raise InvalidInput(f"which column is the {role}?")
-        counts = await uploads.read(form.table, options=_read_options(form))
+        counts = await uploads.read(form.table, form.outcomes_table, options=_read_options(form))
         notes = [describe(Note.from_dict(note)) for note in counts["notes"]]
         notes.insert(0, f"Rows: {counts['rows']}.")
         past = _history(counts["cells"], notes, counts["coding"])

@@ -83,8 +83,12 @@ class Uploads:
         )
         return PeopleTable(tuple(answer["header"]), rows)
 
-    async def read(self, table: UploadFile | None, **job: Any) -> Any:
+    async def read(
+        self, table: UploadFile | None, outcomes: UploadFile | None = None, **job: Any
+    ) -> Any:
         """Return what the program that reads tables finds; see ``table_reader.py``.
+
+        ``outcomes`` is a second table, which is joined by the option ``on``.
 
         Raises
         ------
@@ -95,16 +99,20 @@ class Uploads:
         """
         if table is None or table.filename is None:
             raise InvalidInput("choose a table first")
-        suffix = Path(table.filename).suffix.lower()
-        if suffix not in TABLE_SUFFIXES:
-            known_suffixes = ", ".join(TABLE_SUFFIXES)
-            raise InvalidInput(f"a table must be one of {known_suffixes}; got {suffix or 'none'}")
+        suffix = _table_suffix(table)
         async with self._reading_turn:  # each may take all the memory that is set aside
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / f"table{suffix}"
                 with path.open("wb") as file:
                     await asyncio.to_thread(shutil.copyfileobj, table.file, file, COPY_BYTES)
+                if outcomes is not None:
+                    outcomes_path = Path(folder) / f"outcomes{_table_suffix(outcomes)}"
+                    with outcomes_path.open("wb") as file:
+                        await asyncio.to_thread(shutil.copyfileobj, outcomes.file, file, COPY_BYTES)
+                    job["options"] = {**job["options"], "outcomes": str(outcomes_path)}
                 answer = await self._run_reader({**job, "path": str(path), "folder": folder})
+        if outcomes is not None:  # messages name the file as its sender does, not the server's copy
+            answer = _rename_file(answer, str(outcomes_path), str(outcomes.filename))
         if "error" in answer:
             raise _unread_table(answer, str(path), table.filename)
         return answer["found"]
@@ -128,22 +136,33 @@ class Uploads:
             return {"error": f"{limit_text}; send fewer rows or columns, or count it by Python"}
 
 
+def _table_suffix(table: UploadFile) -> str:
+    """Return the ending of a table's name; raise if it is none that is read."""
+    suffix = Path(table.filename or "").suffix.lower()
+    if suffix not in TABLE_SUFFIXES:
+        known_suffixes = ", ".join(TABLE_SUFFIXES)
+        raise InvalidInput(f"a table must be one of {known_suffixes}; got {suffix or 'none'}")
+    return suffix
+
+
+def _rename_file(value: Any, path: str, filename: str) -> Any:
+    """Return plain data with the name of an uploaded file in place of the server's path."""
+    if isinstance(value, str):
+        return value.replace(path, filename)
+    if isinstance(value, list):
+        return [_rename_file(part, path, filename) for part in value]
+    if isinstance(value, dict):
+        return {name: _rename_file(part, path, filename) for name, part in value.items()}
+    return value
+
+
 def _unread_table(answer: Mapping[str, Any], path: str, filename: str) -> UnreadTable:
     """Return the reader's error, with the name of the uploaded file in place of the server's."""
-
-    def with_filename(value: Any) -> Any:
-        if isinstance(value, str):
-            return value.replace(path, filename)
-        if isinstance(value, list):
-            return [with_filename(part) for part in value]
-        if isinstance(value, dict):
-            return {name: with_filename(part) for name, part in value.items()}
-        return value
-
+    answer = _rename_file(answer, path, filename)
     plain = Problem("plain", {"text": answer["error"]})
     problems = answer.get("problems", [plain.to_dict()])
     proposal = answer.get("proposal")
     return UnreadTable(
-        *(Problem.from_dict(with_filename(problem)) for problem in problems),
-        proposal=None if proposal is None else ReadingProposal.from_dict(with_filename(proposal)),
+        *(Problem.from_dict(problem) for problem in problems),
+        proposal=None if proposal is None else ReadingProposal.from_dict(proposal),
     )
