@@ -160,12 +160,12 @@ def html_table(rows: Sequence[Row]) -> str:
 
 
 def format_value(value: object) -> str:
-    """Write a value of a table: numbers of any size, None as a dash, texts as they are.
+    """Write a value of a table: whole numbers in full, others with three figures, None as a dash.
 
     Examples
     --------
     >>> [format_value(x) for x in (290.5, 12_345.6, 1_234_567.0, float("inf"), 12_345, None)]
-    ['290.5', '12,346', '1.23e+06', 'no limit', '12,345', '–']
+    ['290', '12,300', '1,230,000', 'no limit', '12,345', '–']
     """
     if value is None:
         return "–"
@@ -175,9 +175,20 @@ def format_value(value: object) -> str:
         return str(value)
     if math.isinf(value):
         return "no limit"
+    return f"{value:,.0f}" if value.is_integer() else format_figures(value)
+
+
+def format_figures(value: float) -> str:
+    """Write a number with three significant figures, in full: never as 7.13e+05.
+
+    Examples
+    --------
+    >>> format_figures(713_250.4), format_figures(10.32)
+    ('713,000', '10.3')
+    """
     if abs(value) < 1e3:
-        return f"{value:.4g}"
-    return f"{value:,.0f}" if abs(value) < 1e6 else f"{value:.2e}"
+        return f"{value:.3g}"
+    return f"{float(f'{value:.3g}'):,.0f}"
 
 
 def round_down(value: float, decimals: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, cast
 
@@ -11,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from equipoise import errors
+from equipoise.cli.short_help import HELP_ALL, shorten_help
 from equipoise.errors import EquipoiseError
 from equipoise.messages.shell import describe_error
 
@@ -34,7 +36,26 @@ class LazyGroup(TyperGroup):
             return None
         command = typer.main.get_command(import_module(f"equipoise.cli.{cmd_name}").app)
         command.name = cmd_name
+        shorten_help(command, show_all=ctx.obj == HELP_ALL)
         return command
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Read ``--help-all`` as ``--help`` of a command that hides no option."""
+        if HELP_ALL in args:
+            ctx.obj = HELP_ALL
+            args = ["--help" if argument == HELP_ALL else argument for argument in args]
+        return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command; for an unknown one, name the nearest."""
+        name = args[0] if args else ""
+        if args and not name.startswith("-") and name not in COMMANDS:
+            nearest = get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
+            suggestion = f" Did you mean {nearest[0]!r}?" if nearest else ""
+            raise UsageError(
+                f"There is no command {name!r}.{suggestion} The commands are {', '.join(COMMANDS)}"
+            )
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; end with code 2 and one message, in JSON if that was asked for."""

@@ -66,6 +66,7 @@ def status(
     json: shared.Json = False,
 ) -> None:
     """Show people, money, evidence, drift and the expected cost as of now."""
+    from equipoise.messages.answer import build_answer
     from equipoise.report.content import forecast_similar_audit
     from equipoise.report.sentences import describe_expected_cost
 
@@ -73,6 +74,11 @@ def status(
     failing = parse_verdicts(fail_on)
     audit_status = live.status()
     text = str(audit_status)
+    if audit_status.finding is None:
+        answer = build_answer(live.so_far(), is_final=False)
+        text = f"{answer.summary}\n{text}"
+    else:
+        text = f"{build_answer(audit_status.finding).summary}\n{text}"
     forecast = forecast_similar_audit(live, audit_status)
     if forecast:
         text += f"\n  forecast    {describe_expected_cost(forecast, audit_status)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 
+DECIDERS_AS_RANDOM = "deciders-as-random"
 ReportFile = Annotated[
     Path | None,
     typer.Option(
@@ -35,7 +37,8 @@ Assumptions = Annotated[
     typer.Option(
         "--assume",
         help="An assumption, may be repeated: denied-no-better (than the approved of their group), "
-        "at-most:GROUP=0.4 or at-least:GROUP=0.1 (so many of the denied would do well).",
+        "at-most:GROUP=0.4 or at-least:GROUP=0.1 (so many of the denied would do well), "
+        "deciders-as-random (with --decider: cases fall to deciders as if at random).",
         metavar="WHAT",
         rich_help_panel=shared.QUESTION_PANEL,
     ),
@@ -44,9 +47,8 @@ Deciders = Annotated[
     Literal["as_random"] | None,
     typer.Option(
         "--deciders",
-        help="Deciders (--decider) get the cases of a group as if at random, which bounds how many "
-        "of it would do well.",
-        rich_help_panel=shared.QUESTION_PANEL,
+        help="The former way to write --assume deciders-as-random.",
+        hidden=True,
     ),
 ]
 
@@ -162,14 +164,19 @@ def check(
     from equipoise.free_check import Assume
     from equipoise.free_check import check as check_free
 
-    assumption = Assume.parse(assume) if assume else None
+    # The assumption about deciders is one among others here, and an argument of its own in Python.
+    limits = [text for text in assume or () if text != DECIDERS_AS_RANDOM]
+    if len(limits) < len(assume or ()):
+        deciders = "as_random"
+    assumption = Assume.parse(limits) if limits else None
     if assumption is not None:
         for limited_group in (*assumption.r_at_most, *assumption.r_at_least):
             if limited_group not in history.cells:
                 raise UnknownName("group in '--assume'", limited_group, history.cells.groups)
     if deciders is not None and not history.deciders:
         raise InvalidInput(
-            "'--deciders' needs '--decider COLUMN', the column that names who decided"
+            f"'--assume {DECIDERS_AS_RANDOM}' needs '--decider COLUMN', the column that names who "
+            "decided"
         )
     findings = [
         check_free(history, question, assume=assumption, deciders=deciders)
@@ -185,8 +192,19 @@ def check(
         if report.suffix != ".html":
             raise InvalidInput(f"'--report' of a check must end in .html; got {report.name!r}")
         parts.append(f"wrote {write_check(history, findings, report)}")
-    failure = failure_after(failing, [finding.verdict for finding in findings])
+    verdicts = [finding.verdict for finding in findings]
+    failure = failure_after(failing, verdicts)
+    if Verdict.INCONCLUSIVE in verdicts:
+        parts.append(f"Next: equipoise plan {_repeat_source(source, save)}")
     show(Output(_as_data(history, findings), parts, failure), json)
+
+
+def _repeat_source(source: Sequence[str], save: str | None) -> str:
+    """Return what reads the same past decisions again: a kept file, or the same arguments."""
+    if save is not None:
+        return shlex.quote(save)
+    options = "" if source[0].endswith(".toml") else " (with the same options)"
+    return f"{shlex.join(source)}{options}"
 
 
 def _as_data(history: History, findings: Sequence[Check]) -> dict[str, Any]:

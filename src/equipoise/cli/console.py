@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 STYLES = {"FAIR": "bold green", "UNFAIR": "bold red", "INCONCLUSIVE": "bold yellow",
           "recommended": "bold", "note": "yellow", "missing": "yellow"}  # fmt: skip
 _BEGINNING = re.compile(r"[^:.]*")  # of a line, up to a colon or a full stop
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line ends
+WHOLE_COLUMNS = {"time", "id", "event"}  # a broken time or id cannot be copied
 FIRST_OF_NUMBERS = "0123456789-+[–"  # a cell that begins with one of these is aligned to the right
 
 
@@ -78,7 +80,7 @@ def show(output: Output, json: bool) -> None:
         data = to_plain_data(output.data)
         typer.echo(json_module.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
     elif isinstance(output.text, str):
-        typer.echo(output.text or str(output.data))
+        typer.echo(without_escapes(output.text or str(output.data)))
     else:
         from rich.console import Console
 
@@ -105,7 +107,7 @@ def print_parts(console: Console, parts: Sequence[Part]) -> None:
             console.print()
             console.rule(Text(part.text, style="bold"), align="left")
         else:
-            line = Text(part)
+            line = Text(without_escapes(part))
             beginning = _BEGINNING.match(part).group()  # type: ignore[union-attr]  # may be empty
             line.stylize(STYLES.get(beginning.strip(), ""), 0, len(beginning))
             console.print(line)
@@ -118,31 +120,48 @@ def _print_table(console: Console, table: Table) -> None:
 
     if not table.rows:
         return
-    grid = RichTable(box=box.SIMPLE_HEAD, caption=table.caption or None, caption_justify="left")
+    grid = RichTable(
+        box=box.SIMPLE_HEAD,
+        caption=table.caption or None,
+        caption_justify="left",
+        collapse_padding=True,
+    )
     first_column = next(iter(table.rows[0]))
     for name in table.rows[0]:
         cells = [row[name] for row in table.rows]
         has_verdicts = any(isinstance(cell, Verdict) for cell in cells)
         has_numbers = any(format_value(cell)[:1] in FIRST_OF_NUMBERS for cell in cells)
         is_first = name == first_column
-        # A column that holds verdicts, or must not wrap, keeps its lines whole; the first may fold.
+        # A column that holds verdicts, times or ids keeps its cells whole; its header may wrap.
+        is_whole = name in WHOLE_COLUMNS or (not is_first and (has_verdicts or not table.wrap))
         grid.add_column(
             name.replace("_", " "),
             justify="right" if has_numbers and not is_first else "left",
             overflow="fold",
-            no_wrap=not is_first and (has_verdicts or not table.wrap),
+            width=_least_width(name, cells) if is_whole else None,
         )
     for row in table.rows:
         grid.add_row(*(_styled(cell) for cell in row.values()))
     console.print(grid)
 
 
+def _least_width(name: str, cells: Sequence[object]) -> int:
+    """Return how wide a column must be so that no cell and no word of its header breaks."""
+    words = name.replace("_", " ").split()
+    return max(len(text) for text in [*words, *map(format_value, cells)])
+
+
 def _styled(cell: object) -> Text:
     """Return a cell as text, a verdict in its colour."""
     from rich.text import Text
 
-    text = format_value(cell)
+    text = without_escapes(format_value(cell))
     return Text(text, style=STYLES[text] if isinstance(cell, Verdict) else "")
+
+
+def without_escapes(text: str) -> str:
+    """Return a text whose control characters are visible: a name must not steer a terminal."""
+    return _CONTROLS.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
 
 
 def can_ask() -> bool:

@@ -87,13 +87,19 @@ Metrics = Annotated[
 ]
 Gamma = Annotated[
     float,
-    typer.Option("--gamma", help="FAIR up to this gap.", rich_help_panel=QUESTION_PANEL),
+    typer.Option(
+        "--gamma",
+        "--tolerance",
+        help="The tolerance: FAIR up to this gap.",
+        rich_help_panel=QUESTION_PANEL,
+    ),
 ]
 Epsilon = Annotated[
     float,
     typer.Option(
         "--epsilon",
-        help="UNFAIR above gamma by more than this.",
+        "--margin",
+        help="The margin: above the tolerance by up to this, either answer is right.",
         rich_help_panel=QUESTION_PANEL,
     ),
 ]
@@ -101,7 +107,8 @@ Delta = Annotated[
     float,
     typer.Option(
         "--delta",
-        help="Allowed probability of a wrong answer.",
+        "--error",
+        help="The error probability: a wrong verdict is at most so likely.",
         rich_help_panel=QUESTION_PANEL,
     ),
 ]

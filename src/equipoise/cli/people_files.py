@@ -25,6 +25,7 @@ from equipoise.people import (
 if TYPE_CHECKING:
     from equipoise.ledger import LiveAudit
 
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs what begins so
 MAX_ROWS_SHOWN = 5  # refused rows that are named on the screen
 RESULT_COLUMNS = ("person", "want", "hold", "state", "why", "repeated", "problem")
 
@@ -82,9 +83,22 @@ def _write_results(path: Path, row_results: Iterable[RowResult]) -> Iterator[Row
             if reply is not None:
                 if not isinstance(reply, Reply):
                     reply = Reply(row_result.person, problem=describe_error(reply))
-                cells = [getattr(reply, column) for column in RESULT_COLUMNS]
+                cells = [quote_formula(getattr(reply, column)) for column in RESULT_COLUMNS]
                 writer.writerow([row_result.line, *cells])
             yield row_result
+
+
+def quote_formula(cell: object) -> object:
+    """Return a cell of a CSV file that a spreadsheet shows as text, never runs as a formula.
+
+    Examples
+    --------
+    >>> quote_formula("=1+1"), quote_formula("B"), quote_formula(-3)
+    ("'=1+1", 'B', -3)
+    """
+    if isinstance(cell, str) and cell.startswith(FORMULA_SIGNS):
+        return f"'{cell}"
+    return cell
 
 
 def describe_batch(batch: BatchResult) -> str:

@@ -10,7 +10,7 @@ from equipoise.cli import options as shared
 from equipoise.cli import past_options as reading
 from equipoise.cli.console import Output, Part, Table, failure_after, show, show_progress
 from equipoise.cli.option_values import parse_denied_rates, parse_verdicts
-from equipoise.display import Row, format_value
+from equipoise.display import Row, format_figures
 from equipoise.question import Costs
 
 if TYPE_CHECKING:
@@ -190,13 +190,18 @@ def plan(
     show(Output(cost_plan, plan_parts(cost_plan), failure), json)
 
 
+CASE_COLUMN = "If denied applicants repay ... as often as approved ones"
+
+
 def plan_parts(plan: Plan) -> list[Part]:
     """Return the advice, what the past data say, what the audit costs case by case, the rest."""
+    from equipoise.messages.answer import build_answer
+
     free = plan.free
     parts: list[Part] = [
         f"recommended: {plan.advice}\n",
         f"{plan.question}\ncosts: {plan.costs}",
-        f"for free: {free.verdict}, the gap is between {free.lower:.3f} and {free.upper:.3f}",
+        f"for free: {build_answer(free).summary}",
     ]
     if plan.cases:
         parts.append(cases_table(plan))
@@ -208,7 +213,7 @@ def plan_parts(plan: Plan) -> list[Part]:
         ability = "can run"
         if alternative.missing:
             ability = f"cannot run: {alternative.missing[0].partition(':')[0]}"
-        cost = format_value(alternative.price.cost)
+        cost = format_figures(alternative.price.cost)
         parts.append(f"{alternative.audit}: about {cost} on average; {ability}")
     parts += [f"note: {note}" for note in plan.notes]
     return parts
@@ -220,18 +225,24 @@ def cases_table(plan: Plan) -> Table:
     rows: list[Row] = []
     for case in plan.cases:
         low, median, high = case.cost.values()
+        expected = case.scenario.expect
+        if " or " in expected:
+            expected = "either"
+        cost_range = None
+        if low is not None:
+            highest = "no limit" if high is None else format_figures(high)
+            cost_range = f"{format_figures(low)} to {highest}"
         row: dict[str, object] = {
-            "the denied succeed": case.scenario.short,
-            "expect": "either" if " or " in case.scenario.expect else case.scenario.expect,
-            "cost: 10%": low,
-            "50%": median,
-            "90%": high,
+            CASE_COLUMN: case.scenario.short.removesuffix(" as often"),
+            "Expected verdict": expected,
+            "Typical cost": None if median is None else format_figures(median),
+            "80% range": cost_range,
         }
         if n_trial_runs > 0:
-            row["verdict"] = None if case.decides is None else f"{case.decides:.0%}"
+            row["Runs with a verdict"] = None if case.decides is None else f"{case.decides:.0%}"
         else:
-            row["labels"] = sum(case.labels.values()) if case.is_decidable else None
-        row["people"] = case.people if case.is_decidable else None
+            row["Overrides"] = round(sum(case.labels.values())) if case.is_decidable else None
+        row["Applicants needed"] = round(case.people) if case.is_decidable else None
         rows.append(row)
     return Table(rows, _explain_cases(rows, n_trial_runs), wrap=False)
 
@@ -242,7 +253,7 @@ def time_and_money_table(plan: Plan) -> Table:
 
     rows: list[Row] = []
     for index, case in enumerate(plan.cases):
-        row: dict[str, object] = {"the denied succeed": case.scenario.short}
+        row: dict[str, object] = {CASE_COLUMN: case.scenario.short.removesuffix(" as often")}
         if plan.times:
             time = plan.times[index]
             row["first outcomes (day)"] = round(time.first_outcomes)
@@ -270,18 +281,9 @@ def time_and_money_table(plan: Plan) -> Table:
 def _explain_cases(rows: list[Row], n_trial_runs: int) -> str:
     """Return the caption that says what the columns of the cases mean."""
     method = f"{n_trial_runs} trial runs a case" if n_trial_runs > 0 else "forecast"
-    sentences = [f"adaptive audit, {method}, with your past as it is."]
+    sentences = [f"Adaptive audit, {method}. Typical numbers are medians."]
     if len(rows) > 1:
-        sentences.append(
-            "as often: as the approved of their group; below, above: the gap beside the grey zone, "
-            "where audits are most expensive."
-        )
-    sentences.append("10%, 50%, 90%: so many audits cost at most that.")
-    if n_trial_runs > 0:
-        sentences.append("people who must arrive: the median's.")
-        sentences.append("verdict: so many runs ended with one.")
-    else:
-        sentences.append("labels and people who must arrive: the median's.")
-    if any(row["expect"] == "either" for row in rows):
-        sentences.append("either: the gap is in the grey zone, where both answers are right.")
+        sentences.append("Audits are most expensive where the gap is beside the grey zone.")
+    if any(row["Expected verdict"] == "either" for row in rows):
+        sentences.append("Either: the gap is in the grey zone, where both answers are right.")
     return " ".join(sentences)

@@ -17,7 +17,7 @@ from equipoise.audits.estimated_rates import (
 )
 from equipoise.bounds import Price, expectation
 from equipoise.cells import Cells
-from equipoise.display import Displayable, Progress, Row, silent
+from equipoise.display import Displayable, Progress, Row, format_figures, silent
 from equipoise.errors import require_n_jobs, require_whole
 from equipoise.free_check import Check, check
 from equipoise.history.history import as_past
@@ -28,6 +28,7 @@ from equipoise.planning.scenarios import (
     ScenarioKind,
     denied_rates_by_ratio,
     pick_usual_case,
+    require_denied_rates,
     scenarios,
 )
 from equipoise.planning.time_and_money import (
@@ -246,6 +247,7 @@ def plan(
     require_question_and_costs(question, costs)
     require_n_jobs(n_jobs)
     require_whole("trial_runs", trial_runs, least=0)
+    require_denied_rates(past.cells, {} if denied_rate is None else denied_rate)
     free = check(past, question)
     cases: tuple[Forecast, ...] = ()
     usual_rates: Mapping[str, float] = denied_rates_by_ratio(past.cells)
@@ -333,7 +335,9 @@ def _advise(free: Check, cases: Sequence[Forecast]) -> tuple[str | None, str]:
     if len(cases) == 1:
         cheapest_case = f"if {cases[0].scenario.name}"
         dearest_case = "then"
-    advice = f"run the adaptive audit; it costs about {min(medians):,.4g} {cheapest_case}"
+    advice = (
+        f"run the adaptive audit. It costs about {format_figures(min(medians))} {cheapest_case}"
+    )
     if undecided:  # a largest cost would be misleading, because of these cases there is none
         advice += (
             f"; {len(undecided)} of {len(cases)} cases cannot be decided with this past: "
@@ -344,7 +348,7 @@ def _advise(free: Check, cases: Sequence[Forecast]) -> tuple[str | None, str]:
     if largest_cost == math.inf:
         advice += f"; {dearest_case} more than one audit in ten ends without a verdict"
     else:
-        advice += f", and at most {largest_cost:,.4g} nine times in ten {dearest_case}"
+        advice += f", and at most {format_figures(largest_cost)} nine times in ten {dearest_case}"
     return AdaptiveAudit.name, advice
 
 

@@ -193,7 +193,7 @@ def scenarios(
     the gap is just above the grey zone: 0.202, UNFAIR
     """
     known_rates = {} if denied_rate is None else denied_rate
-    _check_known_rates(cells, known_rates)
+    require_denied_rates(cells, known_rates)
     maker = _ScenarioMaker(cells, question, known_rates)
     if known_rates.keys() == cells.keys():  # then nothing is left to guess
         return (maker.make(ScenarioKind.AS_GIVEN, maker.rates_at(USUAL_RATIO)),)
@@ -218,7 +218,8 @@ def scenarios(
     return tuple(cases)
 
 
-def _check_known_rates(cells: Cells, known_rates: Mapping[str, float]) -> None:
+def require_denied_rates(cells: Cells, known_rates: Mapping[str, float]) -> None:
+    """Raise unless rates are shares of groups that the historical data have."""
     require_kind("denied_rate", known_rates, Mapping, "a mapping of groups to shares")
     for group, rate in known_rates.items():
         if group not in cells:

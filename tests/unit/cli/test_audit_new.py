@@ -28,7 +28,7 @@ def new(folder: Path, *options: str) -> tuple[int, str, str]:
 
 
 def test_the_example_of_the_help_works(tmp_path: Path) -> None:
-    shown = CliRunner().invoke(app, ["audit", "new", "--help"], env={"COLUMNS": "200"}).stdout
+    shown = CliRunner().invoke(app, ["audit", "new", "--help-all"], env={"COLUMNS": "200"}).stdout
     example = re.search(r"as in (--audit \w+ --option \S+)\.", shown)
     assert example is not None, shown
     option = example[1].replace("tau=500", "tau=20")  # a smaller past than anybody would have

@@ -188,7 +188,7 @@ def test_the_command_line_takes_them(tmp_path: Path) -> None:
     ]
     file.write_text("\n".join(["race,judge,ok,came", *lines]))
     command = ["check", str(file), "-g", "race", "-d", "ok", "-o", "came", "--unknown", "bounds"]
-    options = ["--decider", "judge", "--min-cases", "2", "--deciders", "as_random"]
+    options = ["--decider", "judge", "--min-cases", "2", "--assume", "deciders-as-random"]
     result = CliRunner().invoke(app, [*command, *options])
     assert result.exit_code == 0, result.output
     assert "cases fall to deciders as if at random" in " ".join(result.output.split())
@@ -196,5 +196,5 @@ def test_the_command_line_takes_them(tmp_path: Path) -> None:
     page = CliRunner().invoke(app, [*command, *options, "--report", str(tmp_path / "p.html")])
     assert page.exit_code == 0, page.output
     assert "can be, if cases fall to deciders as if at random" in (tmp_path / "p.html").read_text()
-    refused = CliRunner().invoke(app, [*command, "--deciders", "as_random"])
+    refused = CliRunner().invoke(app, [*command, "--assume", "deciders-as-random"])
     assert refused.exit_code == 2

@@ -12,6 +12,7 @@ from equipoise.bounds import expectation
 from equipoise.cells import Cells, GroupCells
 from equipoise.cli.console import print_parts
 from equipoise.cli.plan import plan_parts
+from equipoise.display import format_figures
 from equipoise.free_check import check
 from equipoise.history import History
 from equipoise.planning import Forecast, Plan, Scenario, ScenarioKind, plan
@@ -30,7 +31,7 @@ SMALL = History.from_cells(Cells({"A": GroupCells(6, 3, 9), "B": GroupCells(4, 2
 def test_the_plan_leads_with_cases_and_one_recommendation() -> None:
     made = plan(WORLD.past(), COARSE, COSTS)
     assert made.recommended == "adaptive"
-    assert str(made).startswith("recommended: run the adaptive audit; it costs about")
+    assert str(made).startswith("recommended: run the adaptive audit. It costs about")
     assert len(made.cases) == 7
     for seen in made.cases:
         low, middle, high = (seen.cost[level] or np.inf for level in ("0.1", "0.5", "0.9"))
@@ -97,8 +98,9 @@ def test_random_accepts_say_which_case_to_expect() -> None:
         usual = denied_rates_by_ratio(cells)[group]
         assert first.scenario.r[group] == pytest.approx((good + 10 * usual) / (good + bad + 10))
     assert made.advice == (
-        f"run the adaptive audit; it costs about {first.median:,.4g} if {first.scenario.name}, and "
-        f"at most {first.cost['0.9']:,.4g} nine times in ten then"
+        f"run the adaptive audit. It costs about {format_figures(first.median or 0.0)} if "
+        f"{first.scenario.name}, and at most {format_figures(first.cost['0.9'] or 0.0)} nine times "
+        "in ten then"
     )
     assert min(seen.median or np.inf for seen in made.cases) < (first.median or 0.0)
     assert made.others[0].price == expectation(
@@ -126,7 +128,10 @@ def case_of(kind: ScenarioKind, *costs: float | None, rows: float | None = None)
 @pytest.mark.parametrize(
     ("costs", "ends"),
     [
-        ((700.0, 1_234_567.0, 4_000_000.0), ", and at most 4e+06 nine times in ten in the most"),
+        (
+            (700.0, 1_234_567.0, 4_000_000.0),
+            ", and at most 4,000,000 nine times in ten in the most",
+        ),
         ((700.0, 1_234_567.0, None), "; in the most expensive more than one audit in ten ends"),
         ((700.0, None, None), "; 1 of 2 cases cannot be decided with this past: about 31,000 past"),
     ],
@@ -138,7 +143,7 @@ def test_advice_is_a_sentence_also_where_no_end_was_seen(
     other = case_of(ScenarioKind.ABOVE_GREY_ZONE, *costs, rows=31_234.0)
     free = check(WORLD.past(), COARSE)
     recommended, advice = _advise(free, (cheap, other))
-    words = "run the adaptive audit; it costs about 110 in the cheapest case below"
+    words = "run the adaptive audit. It costs about 110 in the cheapest case below"
     assert recommended == "adaptive"
     assert advice.startswith(words + ends)
     made = Plan(COARSE, COSTS, free, (cheap, other), (), recommended, advice)
@@ -150,4 +155,4 @@ def test_advice_is_a_sentence_also_where_no_end_was_seen(
     if costs[1] is None:
         assert "about 31,000 past rows like these would do" in " ".join(shown.split())
     else:
-        assert "1.23e+06" in row.split(), "a number must not wrap"
+        assert "1,230,000" in row.split(), "a number must not wrap"
