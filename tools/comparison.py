@@ -208,13 +208,13 @@ it as its documentation does (`tools/toolkits.py`).
 
 How to read it, column by column:
 
-- **Every outcome.** Nobody has this table. It shows that each toolkit is right where it is meant to
+- **Every outcome.** No lender has this table. It shows that each toolkit is right where it is meant to
   be used.
-- **As the lender has it.** Outcomes of denied people are empty. An error is the best that can
-  happen here. A number is a trap.
-- **Approved rows only.** What one does after the error. Everybody left was approved, so every true
+- **As the lender has it.** Outcomes of denied people are empty. An error is the best
+  result here. A number would be misleading.
+- **Approved rows only.** A common reaction to the error. Every remaining person was approved, so every true
   positive rate is 1, for this lender and for any other.
-- **Denials as failures.** What one does instead. Nobody was ever denied by mistake, by assumption.
+- **Denials as failures.** Another reaction. It assumes that no denial was ever a mistake.
 
 None of this is a fault of the toolkits: they compute functions of `y_true` and `y_pred`, and half
 of `y_true` does not exist. Equipoise starts from there (`gamma = epsilon = delta = 0.05`, a failed
