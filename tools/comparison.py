@@ -212,8 +212,8 @@ How to read it, column by column:
   be used.
 - **As the lender has it.** Outcomes of denied people are empty. An error is the best
   result here. A number would be misleading.
-- **Approved rows only.** A common reaction to the error. Every remaining person was approved, so every true
-  positive rate is 1, for this lender and for any other.
+- **Approved rows only.** A common reaction to the error. Every remaining person was approved, so
+  every true positive rate is 1, for this lender and for any other.
 - **Denials as failures.** Another reaction. It assumes that no denial was ever a mistake.
 
 None of this is a fault of the toolkits: they compute functions of `y_true` and `y_pred`, and half
