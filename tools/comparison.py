@@ -208,8 +208,8 @@ it as its documentation does (`tools/toolkits.py`).
 
 How to read it, column by column:
 
-- **Every outcome.** No lender has this table. It shows that each toolkit is right where it is meant to
-  be used.
+- **Every outcome.** No lender has this table. It shows that each toolkit is right where it is
+  meant to be used.
 - **As the lender has it.** Outcomes of denied people are empty. An error is the best
   result here. A number would be misleading.
 - **Approved rows only.** A common reaction to the error. Every remaining person was approved, so
