@@ -124,8 +124,8 @@ of its size has. “The code” is the authors' repository,
    and does not depend on tau. Part of it comes from the printed Baseline forgetting its labels at
    the start of each phase, which no auditor has to do; on Law School that is nearly all of it (see
    the black-box chapter).
-3. **A group that is never approved** (Algorithm 1, Past). Past does not end if no person of the
-   group was approved, as for the classifier f = A of the experiments, which use exact shares instead. Our
+3. **A group that is never approved** (Algorithm 1, Past). Past does not end if nobody of the group
+   was approved, as for the classifier f = A of the experiments, which use exact shares instead. Our
    RS-Audit gives the verdict of the free check where the past runs dry: UNFAIR at no cost in
    {{ dry_unfair | pct }} of 100 runs for f = A on Adult.
 4. **tau in the experiments** (5 to 1000; R up to 20,000). These have no guarantee: tau = 1000 at
