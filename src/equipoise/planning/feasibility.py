@@ -20,7 +20,7 @@ from equipoise.planning.forecasts import Forecast, Forecaster
 from equipoise.planning.scenarios import ScenarioKind, pick_usual_case, scenarios
 from equipoise.question import Costs, Question
 
-MAX_GROUPS = 20  # compared; the forecast of more groups takes too long for a test at the start
+MAX_GROUPS = 6  # compared; the forecast of more groups takes too long for a test at the start
 MAX_LEFT_OUT = 6  # groups that are tried
 MUCH_LONGER = 10  # times as many people must arrive: the audit waits for one group
 
@@ -93,7 +93,7 @@ def find_obstacle(history: Past, question: Question, costs: Costs) -> Obstacle |
 
     Groups are named if most cases of the forecast can be decided without them, and with them cannot
     or need more than ten times as many people. The smallest groups are tried first, and at least
-    two groups stay. Pasts that are exact, and more than 20 groups, are not tested.
+    two groups stay. Pasts that are exact, and more than 6 groups, are not tested.
 
     Examples
     --------
