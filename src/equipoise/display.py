@@ -164,7 +164,7 @@ def format_value(value: object) -> str:
 
     Examples
     --------
-    >>> [format_value(x) for x in (290.5, 12_345.6, 1_234_567.0, float("inf"), 12_345, None)]
+    >>> [format_value(x) for x in (290.5, 12_345.6, 1_234_567.8, float("inf"), 12_345, None)]
     ['290', '12,300', '1,230,000', 'no limit', '12,345', '–']
     """
     if value is None:

@@ -418,7 +418,7 @@ class Finding(JsonValue, Displayable):
         >>> counts = {"approved_positive": 600, "approved_negative": 200, "denied": 200}
         >>> past = History.from_cells({"A": counts, "B": counts})
         >>> print(check(past, "equal_opportunity").all_rates()["selection_rate"]["A"])
-        0.800 in [0.767, 0.831]
+        0.800 in [0.766, 0.831]
         """
         if not self.shares:
             return {}

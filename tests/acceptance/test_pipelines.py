@@ -33,7 +33,7 @@ def test_every_command_ends_as_the_page_says(
     for command in commands:
         done = equipoise(*shlex.split(command))
         assert done.returncode in (0, 3), done.stderr
-        verdict = re.search(r"\b(UNFAIR|INCONCLUSIVE|FAIR)(?=: |, the gap)", done.stdout)
+        verdict = re.search(r"\b(UNFAIR|INCONCLUSIVE|FAIR)(?=[:.] |, the gap)", done.stdout)
         assert verdict is not None, done.stdout
         failing = command.rpartition("--fail-on ")[2].split(",")
         assert (done.returncode == 3) == (verdict[1] in failing), command

@@ -52,7 +52,7 @@ def test_the_adaptive_audit_next_to_the_least_cost() -> None:
     )
     (row,) = (line for line in done.stdout.splitlines() if line.startswith("  adaptive "))
     multiple = sim.cost.mean() / eq.lower_bound(world, question, eq.Costs())
-    assert f"{sim.cost.mean():,.4g} ± " in row
+    assert f"{sim.cost.mean():,.3g} ± " in row
     assert f" {multiple:,.3g} " in row
 
 

@@ -81,7 +81,7 @@ def test_version() -> None:
 def test_an_unknown_command_is_one_line_and_code_2() -> None:
     done = in_a_shell("chek")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: No such command 'chek'")
+    assert done.stderr.startswith("error: There is no command 'chek'. Did you mean 'check'?")
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -51,7 +51,7 @@ def audit() -> Audit:
         (lambda: any_.plan(PAST, "equal_oportunity"), "unknown metric 'equal_oportunity'"),
         (lambda: any_.plan(PAST, COSTS, ASKED), "'question' must be a Question"),
         (lambda: any_.plan(PAST, ASKED, 1.0), "'costs' must be Costs"),
-        (lambda: any_.plan(PAST, ASKED, COSTS, budget=20.0), "'budget' is no way to read a table"),
+        (lambda: any_.plan(PAST, ASKED, COSTS, cap=20.0), "'cap' is no way to read a table"),
         (lambda: any_.plan(PAST, ASKED, COSTS, denied_rate=0.3), "'denied_rate' must be a mapping"),
         (
             lambda: any_.plan(PAST, ASKED, COSTS, denied_rate={"A": "few"}),

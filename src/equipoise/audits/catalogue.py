@@ -71,7 +71,7 @@ def check_options(
     >>> check_options(audit_class("adaptive"), {"tau": 500})
     Traceback (most recent call last):
     equipoise.errors.UnknownName: unknown option of the audit 'adaptive': 'tau'. Known: budget,
-    assist. These audits have it: baseline, exp, rs
+    assist, give_up. These audits have it: baseline, exp, rs
     """
     allowed = [name for name in options_of(audit) if name not in without]
     for name in options:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from equipoise._arrays import Array, Flags
+from equipoise.comparison import GapScale
 from equipoise.evidence.boxes import RowAnswers
 from equipoise.evidence.null_cells import WrongAnswers
 from equipoise.free_check import bands_from_past, compared_groups
@@ -56,6 +57,8 @@ class AuditDesign:
         - the past is unlimited: there is nothing to bound (one curve per rate);
         - unknown outcomes are assumed to be like the known ones (cohorts);
         - a rate needs no label, or is the unknown itself: rows and labels do not meet in it;
+        - rates are compared by ratio and one may be 0, since its numerator has denied people only:
+          so near 0 boxes would be too many;
         - there are more than ``MAX_GROUPS_BY_ROWS`` groups: their boxes would need too much memory.
         """
         cells = self.history.cells
@@ -64,8 +67,16 @@ class AuditDesign:
             not self.history.exact
             and not any(group_cells.cohorts for group_cells in cells.values())
             and all(rate.trend != 0 and rate.whole & {"tp", "fp"} for rate in rates)
+            and not self._has_ratio_near_zero
             and len(self.compared) <= MAX_GROUPS_BY_ROWS
         )
+
+    @property
+    def _has_ratio_near_zero(self) -> bool:
+        """Whether a rate that may be 0 is compared by ratio."""
+        rates = METRICS[self.question.metric].rates
+        may_be_zero = any(not rate.part & {"tp", "fp"} for rate in rates)
+        return self.question.gap_scale is GapScale.RATIO and may_be_zero
 
     @cached_property
     def groups(self) -> tuple[str, ...]:

@@ -285,7 +285,7 @@ def probability(person: Person, counts: tuple[int, int, int]) -> float:
 
 
 def test_stakes_add_up_to_one() -> None:
-    for seed in range(40):
+    for seed in range(quick(8, full=40)):
         case = random_case(seed)
         sides = {claim.side for claim in case.piece.claims}
         total = strong_share(case.piece) * number_of_strong(case.piece)
