@@ -57,7 +57,7 @@ def _reload(owner: psycopg.Connection[tuple[object, ...]], setting: str, value: 
 def end_connections(ledger: str) -> None:
     execute(
         ledger,
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
         "WHERE datname = current_database() AND pid <> pg_backend_pid()",
     )
 
