@@ -37,7 +37,7 @@ def test_a_database_that_is_gone_comes_back_by_itself(on_postgres: Served) -> No
     server = ledger.replace(f"/{name}?", "/postgres?")
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
-        kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+        kill = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s"
         connection.execute(kill, (name,))
         for answer in (
             ask("during"),
