@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from scipy.stats import mannwhitneyu
 
 import equipoise as eq
 from equipoise.audits.base import Step
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.history.randomness import rank_test
+from equipoise.history.counting import count_table
+from equipoise.history.options import ReadOptions
+from equipoise.history.randomness import rank_denied
+from equipoise.history.rank_counts import rank_counts
 from equipoise.messages import shell
 from equipoise.messages.shell import describe_error
 from equipoise.protocol import Ticket, Want
@@ -286,13 +292,38 @@ def test_a_programme_is_not_tested_against_text_that_has_no_order() -> None:
         assert eq.History.read(data.assign(by=days), **COLUMNS, date="by", since="2023-01-01")
 
 
-def test_ranks_are_compared_as_scipy_does() -> None:
-    from scipy.stats import mannwhitneyu
-
+def test_ranks_from_counts_are_compared_as_scipy_does() -> None:
     rng = np.random.default_rng(3)
-    one, other = rng.integers(0, 8, 60), rng.integers(1, 9, 90)
-    expected = mannwhitneyu(one, other, method="asymptotic", use_continuity=False).pvalue
-    assert rank_test(one, other) == pytest.approx(expected)
+    for highest in (1, 8, 10**9):
+        accepted = rng.integers(0, highest, 60)
+        others = rng.integers(0, highest, 90) + (highest > 8)
+        expected = mannwhitneyu(accepted, others, method="asymptotic", use_continuity=False).pvalue
+        values = np.concatenate([accepted, others])
+        ranks = rank_counts(values, np.arange(150) < 60, np.ones(150))
+        assert ranks.p_value == pytest.approx(1.0 if highest == 1 else expected, rel=1e-12)
+    assert rank_counts(np.arange(3.0), np.zeros(3), np.ones(3)).p_value == 1.0
+
+
+def test_scores_are_ranked_where_they_are(tmp_path: Path) -> None:
+    """DuckDB ranks a continuous score; the p-values are those of scipy on the rows."""
+    data = programme(3_000, 9, share=0.2)
+    rng = np.random.default_rng(10)
+    score = rng.normal(size=len(data)) + 0.1 * data.test
+    score = np.where(rng.random(len(data)) < 0.3, score.round(1), score)
+    score = pd.Series(score).mask(rng.random(len(data)) < 0.05)
+    data = data.assign(**{'a "score": x': score})
+    data.to_csv(tmp_path / "past.csv", index=False, na_rep="N/A")
+    data.to_parquet(tmp_path / "past.parquet")
+    by_group = {}
+    for race, rows in data[(data.granted == 0) | data.test].groupby("race"):
+        samples = [score[rows.index[rows.test == flag]].dropna() for flag in (True, False)]
+        test = mannwhitneyu(*samples, method="asymptotic", use_continuity=False)
+        by_group[race] = test.pvalue
+    options = ReadOptions(**COLUMNS)
+    for source in (data, tmp_path / "past.csv", tmp_path / "past.parquet", pl.LazyFrame(data)):
+        ranks = rank_denied(count_table(source, options), 'a "score": x')
+        found = {group: rank_sums.p_value for group, rank_sums in ranks.items()}
+        assert found == pytest.approx(by_group, rel=1e-12)
 
 
 def test_the_error_offers_the_programme_and_its_people_are_no_mystery() -> None:

@@ -15,11 +15,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise._arrays import Array
 from equipoise.errors import BadData
 from equipoise.history.dates import read_days
 from equipoise.history.problems import UnreadTable
+from equipoise.history.rank_counts import (
+    RankSums,
+    number_combinations,
+    rank_counts,
+    rank_in_engine,
+)
 from equipoise.history.row_combinations import RowCombination
+from equipoise.history.tables import SqlTable
 from equipoise.history.values import is_missing, text_of
 from equipoise.messages import Note, Problem
 
@@ -43,11 +49,9 @@ def require_random(counted: CountedTable) -> Note:
         return Note("programme-untested", {"mark": mark})
     p_values: dict[tuple[str, str], float] = {}
     for column in tested_columns:
-        samples = _denied_samples(counted, column)
+        ranks = rank_denied(counted, column)
         for group in counted.history.cells:
-            accepted = samples.get((group, True), np.empty(0))
-            not_accepted = samples.get((group, False), np.empty(0))
-            p_values[column, group] = rank_test(accepted, not_accepted)
+            p_values[column, group] = ranks[group].p_value if group in ranks else 1.0
     (column, group), least_p = min(p_values.items(), key=lambda test: test[1])
     # Bonferroni: each test gets its part of the level.
     if least_p < REFUSAL_LEVEL / len(p_values):
@@ -62,24 +66,52 @@ def require_random(counted: CountedTable) -> Note:
     return Note("programme-tested", details)
 
 
-def _denied_samples(counted: CountedTable, column: str) -> dict[tuple[str, bool], Array]:
-    """Return a column's numbers of denied people, by group and by whether they were accepted."""
-    combination_of: Mapping[tuple[str, ...], RowCombination] = {
-        tuple(combination.values.values()): combination for combination in counted.rows
-    }
+def rank_denied(counted: CountedTable, column: str) -> dict[str, RankSums]:
+    """Rank denied people of each group by a column; the first sample was accepted at random."""
+    table = counted.table
+    if isinstance(table, SqlTable) and table.engine == "DuckDB":
+        ranks = _rank_in_engine(table, counted, column)
+        if ranks is not None:
+            return ranks
+    combination_of = _combination_of(counted)
     people = _count_with_column(counted, column)
     texts = {text for _, text, _ in people if not is_missing(text)}
     numbers = _read_numbers(column, sorted(texts))
-    parts: dict[tuple[str, bool], list[Array]] = {}
+    counts: dict[str, list[tuple[float, int, int]]] = {}
     for values, text, count in people:
         # Rows that were left out, such as withdrawn applications, have no combination.
         combination = combination_of.get(values)
         number = numbers.get(text)
         if combination is None or number is None or combination.is_approved:
             continue
-        sample = (combination.group, combination.is_random_accept)
-        parts.setdefault(sample, []).append(np.full(count, number))
-    return {sample: np.concatenate(arrays) for sample, arrays in parts.items()}
+        n_accepted = count if combination.is_random_accept else 0
+        counts.setdefault(combination.group, []).append((number, n_accepted, count))
+    return {group: rank_counts(*np.array(rows, float).T) for group, rows in counts.items()}
+
+
+def _rank_in_engine(
+    table: SqlTable, counted: CountedTable, column: str
+) -> dict[str, RankSums] | None:
+    """Rank denied people of each group where they are; None if some values are no numbers."""
+    combination_of = _combination_of(counted)
+    columns = counted.options.columns
+    groups = list(counted.history.cells)
+    samples = {}
+    for *row_values, number in number_combinations(table, columns):
+        combination = combination_of.get(tuple(map(text_of, row_values)))
+        if combination is None or combination.is_approved or combination.group not in groups:
+            continue
+        group_number = groups.index(combination.group)
+        samples[int(number)] = (group_number, combination.is_random_accept)
+    ranks = rank_in_engine(table, columns, column, samples)
+    if ranks is None:
+        return None
+    return {groups[number]: rank_sums for number, rank_sums in ranks.items()}
+
+
+def _combination_of(counted: CountedTable) -> Mapping[tuple[str, ...], RowCombination]:
+    """Return the combination of each tuple of texts."""
+    return {tuple(combination.values.values()): combination for combination in counted.rows}
 
 
 def _count_with_column(
@@ -123,13 +155,3 @@ def _read_number(text: str) -> float | None:
         moment = datetime.fromisoformat(text.strip())
         return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
     return None
-
-
-def rank_test(accepted: Array, not_accepted: Array) -> float:
-    """Return the p-value of Mann and Whitney's test, 1 if there is nothing to compare."""
-    from scipy.stats import mannwhitneyu
-
-    if not (accepted.size and not_accepted.size):
-        return 1.0
-    test = mannwhitneyu(accepted, not_accepted, use_continuity=False, method="asymptotic")
-    return float(np.nan_to_num(test.pvalue, nan=1.0))  # NaN if all values are the same

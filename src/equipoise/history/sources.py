@@ -22,7 +22,7 @@ import narwhals as nw
 import numpy as np
 import sqlalchemy as sql
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
-from sqlalchemy import FromClause, Select
+from sqlalchemy import FromClause
 from sqlalchemy.exc import ArgumentError
 
 from equipoise.database_url import check_database_url, display_url
@@ -31,6 +31,7 @@ from equipoise.history.options import ReadOptions, places_of
 from equipoise.history.problems import InvalidReading
 from equipoise.history.tables import (
     LazyTable,
+    Query,
     Rows,
     SqlTable,
     Table,
@@ -405,7 +406,7 @@ def _open_database(engine: sql.Engine, options: ReadOptions) -> SqlTable:
     name = "the query" if options.query is not None else f"the table {options.table!r}"
     rows = _from_clause(options, table_names)
 
-    def run(query: Select[Any]) -> Rows:
+    def run(query: Query) -> Rows:
         with as_bad_data(name, secret_of=address), engine.connect() as connection:
             return [tuple(row) for row in connection.execute(query)]
 

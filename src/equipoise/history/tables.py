@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 import duckdb
 import narwhals as nw
 import sqlalchemy as sql
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
-from sqlalchemy import ClauseElement, FromClause, Select
+from sqlalchemy import ClauseElement, FromClause, Select, TextClause
 from sqlalchemy.engine.default import DefaultDialect
 
 from equipoise.database_url import hide_secrets
@@ -28,6 +28,7 @@ from equipoise.history.problems import UnreadTable
 from equipoise.messages import Problem
 
 Rows = list[tuple[Any, ...]]
+Query: TypeAlias = Select[Any] | TextClause
 Compare = Callable[[Any, Any], Any]
 COUNT_COLUMN = "equipoise count of rows"  # no column is called so
 PROBLEM_OF_ERROR = {
@@ -107,7 +108,7 @@ class SqlTable:
     engine: str
     rows: FromClause
     columns: Sequence[str]
-    run: Callable[[Select[Any]], Rows]  # sends a query, returns the rows of its answer
+    run: Callable[[Query], Rows]  # sends a query, returns the rows of its answer
 
     def count(self, by: Sequence[ColumnKey], limit: int | None = None) -> Rows:
         """Return at most ``limit`` combinations of values, each with its number of rows."""
@@ -173,7 +174,7 @@ def duckdb_table(name: str, rows: DuckDBPyRelation) -> SqlTable:
         if is_shared:
             rows.create_view(table_name)  # so that a query to another table can name it
 
-    def run(query: Select[Any]) -> Rows:
+    def run(query: Query) -> Rows:
         with as_bad_data(name):
             answer = rows.query(table_name, duckdb_text(query))
             return [] if answer is None else answer.fetchall()
