@@ -23,7 +23,6 @@ from equipoise._json import JsonValue
 from equipoise.audits.estimated_rates import arrivals_in_turn, outcomes_to_estimate, paper_tau
 from equipoise.errors import InvalidInput, UnknownName, require_in_open_unit
 from equipoise.levels import exp_event_level, tau_event_level
-from equipoise.mixture.map_weights import ExpConstants
 from equipoise.question import Costs, Question
 from equipoise.worlds.world import CellWorld
 
@@ -89,6 +88,9 @@ def expectation(
     """
     groups = len(world.cells)
     if audit == "exp":
+        # Its package loads solvers and integrals, which take longer than most commands.
+        from equipoise.mixture.map_weights import ExpConstants
+
         constants = ExpConstants(question.epsilon, question.strictest_level, groups)
         features = partial(constants.map_features, events=12)
         return _price(audit, world, question, costs, constants.coarse_tau, features)

@@ -20,10 +20,11 @@ from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.settings import Settings
 from equipoise.ledger.state import EvidencePoint
 from equipoise.messages.answer import Answer, build_answer
-from equipoise.planning import Forecast, Plan, plan
+from equipoise.metrics import METRICS
+from equipoise.planning import Forecast, Plan, forecast, plan
 from equipoise.planning.make_plan import price_paper_audits
-from equipoise.planning.scenarios import denied_rates_by_outcomes
-from equipoise.question import Costs
+from equipoise.planning.scenarios import denied_rates_by_outcomes, scenarios
+from equipoise.question import Costs, Verdict
 from equipoise.report.selection import SelectionRow, selection_table
 
 
@@ -211,7 +212,15 @@ def forecast_similar_audit(live: LiveAudit, status: Status) -> Forecast | None:
     # Another edition of the statistics would ask other people, so this forecast is not about it.
     if status.finding is not None or status.audit != "adaptive" or status.edition != EDITION:
         return None
-    return next(iter(plan_similar_audit(live).cases), None)
+    settings = live.settings
+    question = settings.question
+    # Those parts of a plan that `status` shows: the rest of it prices the paper's audits too.
+    free = check(settings.past, question)
+    if free.verdict is not Verdict.INCONCLUSIVE or METRICS[question.metric].is_free:
+        return None
+    r = _estimate_denied_rates(settings.past.cells, status, live.good_shares())
+    case = scenarios(settings.past.cells, question, r)[0]
+    return forecast(settings.past, question, settings.costs, [case])[0]
 
 
 def _sensitivity(

@@ -9,10 +9,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from equipoise._output_files import replace_file
@@ -33,6 +32,9 @@ from equipoise.question import Question
 from equipoise.report import event_log, pictures, sentences
 from equipoise.report.content import Report, widen_free_check
 from equipoise.report.selection import SelectionRow, selection_table
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 REPORT_SUFFIXES = (".html", ".json")
 
@@ -232,6 +234,8 @@ def _render(template: str, **context: object) -> str:
 @cache
 def template_environment(package: str) -> Environment:
     """Return a package's templates; every word in them is escaped."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # `status` draws no page
+
     templates = Environment(
         loader=PackageLoader(package, "templates"),
         autoescape=True,
