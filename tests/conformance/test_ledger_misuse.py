@@ -118,7 +118,7 @@ def test_days_without_end_and_no_points_at_all_are_survived() -> None:
     live = create("sqlite://")
     run(live, 10)
     assert live.overdue(days=1e300) == []
-    assert len(live.trace(0)) == 2
+    assert len(live.evidence_history(0)) == 2
     assert live.people(states="REVEALED") == live.people(states=("REVEALED",))
 
 

@@ -97,7 +97,12 @@ def test_a_later_file_of_a_test_programme_brings_labels_and_misses_nobody(ledger
     live.tell(*waiting[0])
     assert live.replay().to_json() == live.status().to_json()
     assert LiveAudit.open(ledger, "loans").status().to_json() == live.status().to_json()
-    assert live.trace()[-1].answers == sum(e["type"] == "revealed" for e in live.events())
+    now = live.evidence_history()[-1]
+    assert now.answers == sum(e["type"] == "revealed" for e in live.events())
+    assert now.people == live.status().people
+    assert None not in (now.for_fair, now.for_unfair)
+    spending = live.spending_history()
+    assert [point.spent for point in (spending[0], spending[-1])] == [0, live.status().spent]
     live.verify()
     told = live.status()
     labels = sum(own.positive + own.negative for own in told.groups.values())

@@ -29,7 +29,10 @@ RESULTS = {  # what people get, and give on: imported from its module
 METHODS = {
     "AdaptiveAudit": ("ask", "tell", "withdraw", "conclude"),
     "History": ("read", "from_cells"),
-    "LiveAudit": ("create", "open", "ask", "tell", "conclude", "status", "checkpoint", "verify"),
+    "LiveAudit": (
+        *("create", "open", "ask", "tell", "conclude", "status", "checkpoint", "verify"),
+        *("evidence_history", "spending_history"),
+    ),
 }
 
 

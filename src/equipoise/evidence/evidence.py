@@ -75,6 +75,18 @@ class CountPath:
         return CountPath(self.counts[which], scored)
 
 
+@dataclass(frozen=True)
+class AnswerEvidence:
+    """The evidence for an answer: the smallest e-value against the ways in which it is wrong.
+
+    If the answer is wrong, ``e_value`` ever reaches ``needed`` with at most the error probability
+    of the answer, however often one looks. An answer is given once it does.
+    """
+
+    e_value: float
+    needed: float
+
+
 @dataclass
 class Refutation:
     """A cover of a wrong answer, null cells that hold all of it, and how far it is refuted.
@@ -397,6 +409,24 @@ class Evidence:
             ends = anytime_interval(ones, zeros, unknown, level, people)
             found.append(Interval(*ends, total / weight if weight else None))
         return found
+
+    def evidence_for(self, answer: Verdict) -> AnswerEvidence:
+        """Return the evidence that FAIR, or UNFAIR, is right.
+
+        It is the least evidence against a null cell of the wrong answer that stands, the mean over
+        its covers. Once no cell stands it is what is needed.
+        """
+        self._settle()
+        covers = self._against_unfair if answer is Verdict.FAIR else self._against_fair
+        needed = covers[0].bar / len(covers)
+        look = self._current_counts()
+        e_values = []
+        for cover in covers:
+            if not len(cover.standing):
+                return AnswerEvidence(needed, needed)
+            log_wealth = self._log_wealth(cover, cover.standing, look)
+            e_values.append(float(cover.cells.evidence(log_wealth).min()))
+        return AnswerEvidence(sum(e_values) / len(covers), needed)
 
     def rough_ranges(self, errors: float) -> tuple[Array, Array]:
         """Return where each group's r lies by so many standard errors of its labels.

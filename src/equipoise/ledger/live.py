@@ -23,7 +23,7 @@ from equipoise.ledger.commands import AuditCommands, Command, Reply, Scrubbed
 from equipoise.ledger.database import driver_errors
 from equipoise.ledger.proof import Checkpoint, verify_ledger, write_lines
 from equipoise.ledger.settings import Settings, new_settings
-from equipoise.ledger.state import AuditState, EvidencePoint, replay
+from equipoise.ledger.state import AuditState, EvidencePoint, SpendingPoint, replay
 from equipoise.ledger.status import Status, good_shares_of, status_of
 from equipoise.ledger.store import AuditRow, CacheRow, Store, WriteTransaction
 from equipoise.ledger.timestamps import format_timestamp
@@ -304,9 +304,31 @@ class LiveAudit(AuditCommands):
         """Return ``(state, day of the request, how many)`` of requests without an answer."""
         return self._store.open_by_day(self.row.id)
 
-    def trace(self, points: int = 40) -> tuple[EvidencePoint, ...]:
-        """Return how the evidence grew, at about so many moments, with answers as known now."""
-        return self._driver.read(lambda state: state.trace(points), from_chain=True)
+    def evidence_history(self, points: int = 40) -> tuple[EvidencePoint, ...]:
+        """Return how the evidence for both answers grew, with outcomes as known now.
+
+        Parameters
+        ----------
+        points
+            At about how many moments. The first is the beginning, the last is now.
+
+        Examples
+        --------
+        >>> from equipoise import Costs, History, Question
+        >>> counts = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
+        >>> past = History.from_cells({"A": counts, "B": counts})
+        >>> live = LiveAudit.create("sqlite://", "loans", past, Question(epsilon=0.4), Costs())
+        >>> live.ask("p-17", "A", 0).state, live.tell("p-17", 1).state
+        ('RESERVED', 'REVEALED')
+        >>> start, now = live.evidence_history()
+        >>> now.answers, now.people, now.for_unfair < now.unfair_needs
+        (1, 1, True)
+        """
+        return self._driver.read(lambda state: state.evidence_history(points), from_chain=True)
+
+    def spending_history(self, points: int = 200) -> tuple[SpendingPoint, ...]:
+        """Return what was spent when so many people had arrived, at about so many moments."""
+        return self._driver.read(lambda state: state.spending_history(points), from_chain=True)
 
     # -- proof ------------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from equipoise.ledger.verify import (
 from equipoise.ledger.waiting import ArrivalRecord, WaitingGroup
 from equipoise.messages.refusals import Refusal, SuggestedCommand, to_python
 from equipoise.protocol import ScoreRecord, Ticket, Want
+from equipoise.question import Verdict
 
 COMPARED_FINDING_FIELDS = (
     *("verdict", "question", "lower", "upper", "estimate", "rates", "decided_by"),
@@ -44,12 +45,37 @@ COMPARED_PROOF_FIELDS = ("guaranteed", "proof", "error_level", "range_level")
 
 @dataclass(frozen=True)
 class EvidencePoint(JsonValue):
-    """What was established about the gap when so many requests had been answered."""
+    """What was established when so many requests had been answered.
+
+    Attributes
+    ----------
+    answers, people
+        Requests that were answered, and people who had arrived.
+    lower, upper, estimate
+        The range of the gap, and the estimate where there is one.
+    for_fair, for_unfair
+        The smallest e-value against the ways in which this answer is wrong
+        (:meth:`~equipoise.evidence.Evidence.evidence_for`). The answer is given once it reaches
+        ``fair_needs`` or ``unfair_needs``. None for the published audits, which have no e-values.
+    """
 
     answers: int
     lower: float
     upper: float
     estimate: float | None
+    people: int = 0
+    for_fair: float | None = None
+    for_unfair: float | None = None
+    fair_needs: float | None = None
+    unfair_needs: float | None = None
+
+
+@dataclass(frozen=True)
+class SpendingPoint(JsonValue):
+    """What was spent, in minor units, when so many people had arrived."""
+
+    people: int
+    spent: int
 
 
 class AuditState:
@@ -80,6 +106,9 @@ class AuditState:
         self.tickets: dict[int, Ticket] = {}  # request -> what was wanted
         # the event whose state came from the cache (ledger/state_cache.py); None if none did
         self.cached_seq: int | None = None
+        # request -> people who had arrived when it was answered; of a state from the chain
+        self.people_at_answer: dict[int, int] = {}
+        self.spending_points: list[SpendingPoint] = []  # whenever the amount changed; the same
         self._audit: Audit | None = None
         self._strict = strict
 
@@ -118,7 +147,19 @@ class AuditState:
             self._enter_random_accepts(data["random_accepts"], data["corrected"])
         elif person is not None:
             self._enter_outcome(kind, person, data)
+        self._note_spending()
         return person
+
+    def _note_spending(self) -> None:
+        spent = self.rules.head.spent
+        last_spent = self.spending_points[-1].spent if self.spending_points else 0
+        if spent != last_spent:
+            self.spending_points.append(SpendingPoint(self._people_arrived, spent))
+
+    @property
+    def _people_arrived(self) -> int:
+        tallies = self.rules.people.groups.values()
+        return sum(tally.approved + tally.denied for tally in tallies)
 
     def _enter_arrival(
         self, person: PersonRecord, data: Data, ticket: Ticket | None, request: int
@@ -172,6 +213,8 @@ class AuditState:
     def _enter(self, step: Step, *, knows_step: bool = False) -> None:
         """Enter a step in the log, and in the audit object unless it knows the step already."""
         self.steps.append(step)
+        if step.kind != "asked":
+            self.people_at_answer.setdefault(step.ticket.number, self._people_arrived)
         if self._audit is None or knows_step:
             return
         # Some audits cannot change an answer in place: later requests depend on it.
@@ -214,7 +257,7 @@ class AuditState:
         """Let the audit object go; it is rebuilt when it is needed, with the cap as it is then."""
         self._audit = None
 
-    def trace(self, points: int) -> tuple[EvidencePoint, ...]:
+    def evidence_history(self, points: int) -> tuple[EvidencePoint, ...]:
         """Return how the evidence grew, at about so many moments.
 
         Labels of a test programme count from the beginning, as in its last file.
@@ -235,9 +278,18 @@ class AuditState:
             for number, place in enumerate(answer_places, start=1)
             if number % stride == 0 or number == n_answers
         }
-        start = _evidence_point(audit, 0)
-        stops = audit.replay(steps, answers_at)
-        return (start, *(_evidence_point(audit, answers_at[place]) for place in stops))
+        history = [_evidence_point(audit, 0, 0)]
+        for place in audit.replay(steps, answers_at):
+            people = self.people_at_answer.get(steps[place - 1].ticket.number, 0)
+            history.append(_evidence_point(audit, answers_at[place], people))
+        return tuple(history)
+
+    def spending_history(self, points: int) -> tuple[SpendingPoint, ...]:
+        """Return what was spent over time, at about so many moments, the last one now."""
+        path = [SpendingPoint(0, 0), *self.spending_points]
+        stride = max(1, len(path) // max(1, points))
+        now = SpendingPoint(self._people_arrived, self.rules.head.spent)
+        return (*path[:-1:stride], path[-1], now)
 
     @property
     def is_from_chain(self) -> bool:
@@ -460,6 +512,17 @@ def _from_score_event(data: Mapping[str, Any]) -> ScoreRecord:
     )
 
 
-def _evidence_point(audit: Audit, answers: int) -> EvidencePoint:
+def _evidence_point(audit: Audit, answers: int, people: int) -> EvidencePoint:
     finding = audit.so_far()
-    return EvidencePoint(answers, finding.lower, finding.upper, finding.estimate)
+    point = EvidencePoint(answers, finding.lower, finding.upper, finding.estimate, people)
+    if not isinstance(audit, AdaptiveAudit) or audit.evidence is None:
+        return point
+    for_fair = audit.evidence.evidence_for(Verdict.FAIR)
+    for_unfair = audit.evidence.evidence_for(Verdict.UNFAIR)
+    return replace(
+        point,
+        for_fair=for_fair.e_value,
+        for_unfair=for_unfair.e_value,
+        fair_needs=for_fair.needed,
+        unfair_needs=for_unfair.needed,
+    )

@@ -125,7 +125,7 @@ class Report(JsonValue):
             status=status,
             selection=selection,
             four_fifths=four_fifths,
-            evidence=live.trace() if evidence is None else evidence,
+            evidence=live.evidence_history() if evidence is None else evidence,
             published=_price_published_audits(settings, r),
             forecast=forecast_similar_audit(live, status),
             sensitivity=_sensitivity(settings, status, good_shares),

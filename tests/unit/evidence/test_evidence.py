@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from equipoise.evidence import UNKNOWN, Evidence, anytime_interval
 from equipoise.evidence.evidence import PENDING
 from equipoise.finding import Interval
+from equipoise.question import Verdict
 from tests.profiles import examples
 from tests.unit.evidence.states import (
     NEVER,
@@ -297,6 +298,24 @@ def refuted_by_definition(evidence: Evidence) -> list[bool]:
             least += looks[-1][standing].min(initial=np.inf)
         found.append(bool(least >= bar))
     return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_answer_is_given_once_its_evidence_reaches_what_is_needed(seed: int) -> None:
+    setup = random_setup(seed, most_groups=3, labels=60)
+    evidence = setup.start(0.3)
+    for group, outcome in setup.stream():
+        evidence.advance()
+        reached = set()
+        for answer in (Verdict.FAIR, Verdict.UNFAIR):
+            weight = evidence.evidence_for(answer)
+            if weight.e_value >= weight.needed * (1.0 - 1e-12):
+                reached.add(answer)
+        assert (evidence.verdict is None) == (not reached)
+        if evidence.verdict is not None:
+            assert evidence.verdict in reached
+            break
+        record(evidence, request(evidence, group), outcome)
 
 
 def test_covers_of_the_fair_set_share_the_level() -> None:
