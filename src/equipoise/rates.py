@@ -425,6 +425,8 @@ def clopper_pearson(
     fewest_failures = trials - successes - unknown
     if alpha is None:
         return (successes / trials, most_successes / trials) if trials else (0.0, 1.0)
+    if not trials:
+        return 0.0, 1.0
     from scipy.special import betaincinv  # slow to import, and not needed for exact counts
 
     low = 0.0

@@ -249,8 +249,8 @@ class Store(Database):
         """Return how many people there are, by indexes."""
         mine = "FROM people WHERE audit_id = ?"
         newest = connection.run(f"SELECT MAX(number) {mine}", (audit_id,)).fetchone()[0]
-        query = f"SELECT request {mine} AND request IS NOT NULL ORDER BY number DESC LIMIT 1"
-        last_request = connection.run(query, (audit_id,)).fetchone()
+        query = f"SELECT MAX(request) {mine} AND request IS NOT NULL"
+        last_request = connection.run(query, (audit_id,)).fetchone()[0]
         query = f"SELECT MAX(place) {mine} AND group_name = ? AND place IS NOT NULL"
         approved = {}
         for group in groups:
@@ -264,7 +264,7 @@ class Store(Database):
         in_flight = dict(connection.run(query, (audit_id,)).fetchall())
         return PeopleTotals(
             arrived=newest or 0,
-            requests=0 if last_request is None else last_request[0] + 1,
+            requests=0 if last_request is None else last_request + 1,
             approved=approved,
             in_flight={group: in_flight.get(group, 0) for group in groups},
         )
@@ -517,6 +517,7 @@ def cache_statements(kind: str) -> tuple[str, ...]:
         "body TEXT NOT NULL, PRIMARY KEY (audit_id))",
         f"CREATE INDEX events_rare ON events (audit_id, seq) WHERE {_is_rare(kind)}",
         "CREATE INDEX people_place ON people (audit_id, group_name, place) WHERE place IS NOT NULL",
+        "CREATE INDEX people_request ON people (audit_id, request) WHERE request IS NOT NULL",
     )
 
 
