@@ -80,14 +80,18 @@ def test_from_a_table_to_a_verdict(served: Served, browser: Browser, tmp_path: P
     page.get_by_role("button", name="Begin").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("loans & <b>more</b>")
 
-    page.get_by_role("group", name="Somebody arrived").get_by_label("Pseudonym").fill("by-hand")
-    page.get_by_role("group", name="Somebody arrived").get_by_label("Group").select_option("B")
-    page.get_by_role("group", name="Somebody arrived").get_by_role("button").click()
+    page.get_by_role("link", name="Enter data").click()
+    arrival = page.get_by_role("region", name="New person")
+    arrival.get_by_label("Pseudonym").fill("by-hand")
+    arrival.get_by_label("Group").select_option("B")
+    arrival.get_by_role("button").click()
     expect(page.get_by_role("status")).to_contain_text("The outcome is wanted")
-    page.get_by_role("group", name="An outcome is known").get_by_label("Pseudonym").fill("by-hand")
-    page.get_by_role("group", name="An outcome is known").get_by_role("button").click()
-    expect(page.get_by_role("status")).to_have_text("Done.")
-    expect(page.locator(".verdict strong")).to_have_text("in progress")
+    outcome = page.get_by_role("region", name="Outcome", exact=True).last
+    outcome.get_by_label("Pseudonym").fill("by-hand")
+    outcome.get_by_role("button").click()
+    expect(page.get_by_role("status")).to_have_text("The outcome is entered.")
+    page.get_by_role("link", name="Overview").click()
+    expect(page.locator(".answer .word")).to_have_text("NO VERDICT YET")
 
     live = LiveAudit.open(served.settings.ledger, "loans & <b>more</b>", actor="bank")
     people = list(WORLD.draw(4000, 2))
@@ -103,12 +107,12 @@ def test_from_a_table_to_a_verdict(served: Served, browser: Browser, tmp_path: P
             break
     assert live.finding is not None
     # Nobody touched the page: it asks for news.
-    verdict = page.locator(".verdict strong")
+    verdict = page.locator(".answer .word")
     expect(verdict).to_have_text(live.finding.verdict.value, timeout=15_000)
     expect(page.locator("#live svg").first).to_be_visible(timeout=15_000)
     require_accessible(page)
     with page.expect_download() as download:
-        page.get_by_role("link", name="Report", exact=True).click()
+        page.get_by_role("link", name="report (HTML)").click()
     text = Path(download.value.path()).read_text()
     assert live.finding.verdict.value in text
     assert live.checkpoint().hash in text
@@ -169,14 +173,13 @@ def test_enter_in_the_reason_approves_nothing(served: Served, browser: Browser) 
     context = browser.new_context()
     page = logged_in(context, served, "approver")
     page.goto(f"{served.url}/audits/enter")
+    page.get_by_text("Decide").click()
+    page.get_by_label("Why not").press("Enter")  # without a reason nothing is decided
     page.get_by_label("Why not").fill("far too much")
-    page.get_by_label("Why not").press("Enter")
-    page.wait_for_timeout(500)
     status = served.as_("auditor").get("/v1/audits/enter/status").json()
     assert (status["cap"], len(status["proposals"])) == (1000, 1)
-    page.get_by_label("reject it").check()
     page.get_by_label("Why not").press("Enter")
-    expect(page.get_by_role("status")).to_have_text("Done.")
+    expect(page.get_by_role("status")).to_have_text("The proposal is rejected.")
     status = served.as_("auditor").get("/v1/audits/enter/status").json()
     assert (status["cap"], len(status["proposals"])) == (1000, 0)
     context.close()

@@ -37,7 +37,7 @@ def test_a_proxy_names_the_actor_and_groups_give_the_role(signed: Served) -> Non
     signed.create("signed")
     anna = signed.client({**ANNA, "origin": signed.url})
     page = anna.get("/audits/signed")
-    assert "anna@bank, auditor" in page.text
+    assert 'anna@bank <span class="small">(auditor)' in page.text
     assert "Log out" not in page.text
     form = {"form_key": form_key(page.text), "why": "holidays"}
     assert anna.post("/audits/signed/do/pause", data=form).status_code == 303
@@ -46,7 +46,7 @@ def test_a_proxy_names_the_actor_and_groups_give_the_role(signed: Served) -> Non
     ben = signed.client({**ANNA, "x-forwarded-email": "ben@bank", "origin": signed.url})
     assert ben.post("/audits/signed/do/resume", data=form).status_code == 403  # another's key
     risk = signed.client({**ANNA, "x-forwarded-groups": "risk"})
-    assert "anna@bank, approver" in risk.get("/").text
+    assert 'anna@bank <span class="small">(approver)' in risk.get("/").text
     assert anna.get("/login").headers["location"] == "/"
     evil = {"origin": "https://evil.example"}
     assert anna.post("/audits/signed/do/resume", data=form, headers=evil).status_code == 403

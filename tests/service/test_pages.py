@@ -36,10 +36,13 @@ def test_a_proposal_needs_a_choice(served: Served) -> None:
     number = served.result("choice", "set_budget", budget=5000, why="x", role="auditor")["number"]
     browser = log_in(served, "approver")
     page = browser.get("/audits/choice").text
-    task = page.partition('class="task"')[2].partition("</form>")[0]
-    assert task.count("<button") == 1  # Enter can press no other
-    assert 'action="/audits/choice/do/decide"' in task
-    assert " checked" not in task
+    task = page.partition('class="task"')[2].partition("</li>")[0]
+    approval, rejection = task.split("<form")[1:]
+    for one_form in (approval, rejection):
+        assert one_form.count("<button") == 1  # Enter can press no other
+        assert 'action="/audits/choice/do/decide"' in one_form
+    assert 'value="approve"' not in rejection  # which has the field to write in
+    assert 'name="why"' not in approval
     form = {"form_key": form_key(page), "proposal": str(number), "why": "far too much"}
     act, cap = "/audits/choice/do/decide", partial(served.as_("auditor").get, "/v1/audits/choice")
     for choice in ({}, {"choice": ""}, {"choice": "maybe"}):
@@ -96,7 +99,7 @@ def test_what_cannot_be_undone_is_asked_twice(served: Served) -> None:
 
     cases = {
         "write_off": ({"person": "late"}, "highest cost is booked", "written_off"),
-        "erase": ({"person": "late"}, "Nobody will be able to tell", "proposed"),
+        "erase": ({"person": "late"}, "cannot tell who it was", "proposed"),
         "conclude": ({"why": "enough"}, "cannot be begun again", "verdict"),
     }
     for what, (said, words, event) in cases.items():
@@ -112,7 +115,7 @@ def test_what_cannot_be_undone_is_asked_twice(served: Served) -> None:
             number = events.get("/v1/audits/final/status").json()["proposals"][0]["number"]
             second = log_in(served, "approver")
             choice = {"proposal": str(number), "choice": "approve", **key_of(second, "final")}
-            assert "Nobody will be able" in second.post(f"{act}/decide", data=choice).text
+            assert "cannot tell who it was" in second.post(f"{act}/decide", data=choice).text
             assert last() == event
             done = second.post(f"{act}/decide", data={**choice, "sure": "yes"})
             assert done.status_code == 303
@@ -388,7 +391,7 @@ def test_pause_of_what_has_ended_says_so(served: Served) -> None:
     for what in ("pause", "resume"):
         answer = browser.post(f"/audits/ended/do/{what}", data=form)
         page = browser.get(answer.headers["location"]).text
-        assert "The audit is concluded: nobody is asked any more." in page
+        assert "The audit has ended, so it requests no overrides." in page
 
 
 def test_the_words_are_plain(served: Served) -> None:
@@ -397,11 +400,11 @@ def test_the_words_are_plain(served: Served) -> None:
     first, page = browser.get("/").text, browser.get("/audits/words").text
     assert "New audit" in first
     assert "in progress" in first
-    assert "in progress" in page
+    assert "NO VERDICT YET" in page
     for word in ("GO ON", "OPEN", "Take it along", "By hand", "Delta", "rehearse", "weighed"):
         assert word not in first + page
     served.result("words", "conclude", why="enough", role="auditor")
-    assert "undecided" in browser.get("/").text
+    assert "INCONCLUSIVE" in browser.get("/").text
     assert "New audit" not in log_in(served, "regulator").get("/").text
 
 

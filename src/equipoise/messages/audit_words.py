@@ -43,6 +43,35 @@ WANT_SENTENCES: Mapping[str, str] = {
     "LABEL": "The outcome is wanted: override the refusal, and enter the outcome when it is known.",
 }
 """What is wanted of a person -> what a clerk does next."""
+DONE_SENTENCES: Mapping[str, str] = {
+    "ask": "The person is entered.",
+    "tell": "The outcome is entered.",
+    "correct": "The outcome is corrected. The log keeps the first one.",
+    "overdue": "The outcome is marked as overdue.",
+    "write_off": "The outcome is given up.",
+    "erase": "The pseudonym was removed from the tables. To remove its copies from the database's "
+    "files, run 'equipoise audit scrub', once for many erasures.",
+    "set_budget": "The budget is changed.",
+    "paused": "The audit is paused.",
+    "resumed": "The audit goes on.",
+    "conclude": "The audit has ended.",
+    "concluded": "The audit has ended, so it requests no overrides.",
+    "decided": "The audit has its verdict, so it requests no overrides.",
+    "proposed": "Proposed. Another person must approve it.",
+    "approve": "The proposal is approved and carried out.",
+    "reject": "The proposal is rejected.",
+    "verify": "The verification is under way. Its result will appear under Integrity.",
+}
+"""What a form of the dashboard did -> what the page shows after it."""
+IRREVERSIBLE_EFFECTS: Mapping[str, str] = {
+    "conclude": "The audit ends now, with the answer that the evidence supports. It requests no "
+    "more overrides, and it cannot be begun again.",
+    "write_off": "The outcome of this person is given up. Its highest cost is booked as spent, and "
+    "the outcome counts as unknown, even if it comes later.",
+    "erase": "The pseudonym of this person is deleted. After that the audit cannot tell who it "
+    "was, and no outcome can be entered for this person.",
+}
+"""Command -> what it changes for ever."""
 ACTION_TEXT: Mapping[str, str] = {
     "created": "began the audit",
     "asked": "reported an arrival",
@@ -50,7 +79,7 @@ ACTION_TEXT: Mapping[str, str] = {
     "withdrawn": "reported a refusal",
     "revealed": "brought an outcome",
     "corrected": "corrected an outcome",
-    "noted": "brought an outcome that nobody asked for",
+    "noted": "recorded an outcome (no override was requested)",
     "conflict": "brought an outcome that contradicts the stored one",
     "overdue": "marked an outcome as overdue",
     "written_off": "gave up an outcome",

@@ -17,7 +17,11 @@ from equipoise.history.coding import ValueReader
 from equipoise.ledger import LiveAudit, Reply, commands
 from equipoise.ledger.commands import Command
 from equipoise.ledger.verify import PersonRecord, PersonState
-from equipoise.messages.audit_words import WANT_SENTENCES
+from equipoise.messages.audit_words import (
+    DONE_SENTENCES,
+    IRREVERSIBLE_EFFECTS,
+    WANT_SENTENCES,
+)
 from equipoise.people import (
     BatchResult,
     MissingColumn,
@@ -27,16 +31,25 @@ from equipoise.people import (
     columns_to_read,
 )
 from equipoise.protocol import Want
+from equipoise.report import Report
 from equipoise.report.event_log import log_rows
+from equipoise.report.write import to_html
 from equipoise.service.access import SESSION_COOKIE, Reader, count_failed_attempt, new_session
 from equipoise.service.amounts import budget_of
-from equipoise.service.api import After, download_headers, export, people_page, report
+from equipoise.service.api import (
+    REPORT_POLICY,
+    After,
+    download_headers,
+    export,
+    people_page,
+    report,
+)
 from equipoise.service.audits import OpenAudits
 from equipoise.service.checkpoints import VERIFICATIONS
 from equipoise.service.context import AuditContext, AuditorContext, ReaderContext
 from equipoise.service.forms import Form, SentForm, read_form, render_page
 from equipoise.service.problems import HttpProblem, as_problem
-from equipoise.service.tokens import READERS
+from equipoise.service.tokens import READERS, Role
 from equipoise.service.uploads import explain_missing_column
 
 router = APIRouter(include_in_schema=False)
@@ -44,16 +57,8 @@ router = APIRouter(include_in_schema=False)
 ROWS_PER_PAGE = 50
 MAX_OVERRIDES = 300  # on the list of those to carry out
 EVIDENCE_WAIT_SECONDS = 2.0  # seconds that a page waits for the evidence
-IRREVERSIBLE_EFFECTS = {
-    "conclude": "The audit ends here, with the answer that the evidence supports by now. Nobody "
-    "else will be asked, and it cannot be begun again.",
-    "write_off": "The outcome of this person is given up. Its highest cost is booked as spent, and "
-    "the outcome counts as unknown for ever, even if it comes later.",
-    "erase": "The pseudonym of this person is deleted. Nobody will be able to tell who it was, and "
-    "no outcome can be entered for them any more.",
-}
-"""Command -> what cannot be undone."""
 IRREVERSIBLE_PROPOSALS = {"concluded": "conclude", "erased": "erase"}  # proposals -> commands
+OVERVIEW_ACTIONS = ("decide", "conclude")  # after which the overview is shown
 
 
 # -- logging in -----------------------------------------------------------------------------------
@@ -124,9 +129,15 @@ def audits(caller: Reader, request: Request, after: After = 0) -> HTMLResponse:
 
 
 @router.get("/audits/{audit}")
-def audit(context: ReaderContext, done: str = "", want: str = "") -> HTMLResponse:
+def audit(context: ReaderContext, done: str = "") -> HTMLResponse:
     """Watch one audit."""
-    return _audit_page(context, done=WANT_SENTENCES.get(want, done))
+    return _audit_page(context, done=DONE_SENTENCES.get(done, ""))
+
+
+@router.get("/audits/{audit}/enter")
+def enter(context: AuditorContext, done: str = "", want: str = "") -> HTMLResponse:
+    """Show the forms to enter data, and what the last one did."""
+    return _enter_page(context, done=WANT_SENTENCES.get(want) or DONE_SENTENCES.get(done, ""))
 
 
 @router.get("/audits/{audit}/live")
@@ -202,6 +213,13 @@ router.get("/audits/{audit}/report")(report)
 router.get("/audits/{audit}/export")(export)
 
 
+@router.get("/audits/{audit}/report/view")
+def view_report(context: ReaderContext) -> HTMLResponse:
+    """Show the report in the browser, which may run nothing in it."""
+    text = to_html(Report.of(context.reader))
+    return HTMLResponse(text, headers={"content-security-policy": REPORT_POLICY})
+
+
 # -- doing ----------------------------------------------------------------------------------------
 
 
@@ -237,16 +255,23 @@ def act(
             raise reply
     except (HttpProblem, EquipoiseError) as error:
         problem = as_problem(error)
-        return _audit_page(context, problem=problem, status=problem.status_code)
+        show_page = _enter_page if _is_entry(action, context) else _audit_page
+        return show_page(context, problem=problem, status=problem.status_code)
     # A proposal waits for approval, and an audit that has ended is not paused: say that instead.
     is_state_news = reply.state == "PROPOSED" or action in ("pause", "resume")
-    done = reply.state.lower() if is_state_news else action
+    done = reply.state.lower() if is_state_news else command.command
     query = f"done={done}"
     if action == "ask":
         query += f"&want={reply.want}"
+    page = "/enter" if _is_entry(action, context) else ""
     # A redirect, so that to load the page again does not send the form again. No pseudonym is in
     # the address, because logs keep addresses.
-    return RedirectResponse(f"/audits/{context.audit.url_name}?{query}", 303)
+    return RedirectResponse(f"/audits/{context.audit.url_name}{page}?{query}", 303)
+
+
+def _is_entry(action: str, context: AuditContext) -> bool:
+    """Whether an action belongs to the page to enter data, which only auditors have."""
+    return action not in OVERVIEW_ACTIONS and context.caller.role is Role.AUDITOR
 
 
 def _irreversible_effect(command: Command, context: AuditContext) -> str:
@@ -345,7 +370,7 @@ def confirm(context: ReaderContext, form: SentForm) -> Response:
     for number, result in enumerate(context.results(ticked), start=1):
         command = ticked[number - 1]
         row_results.append(RowResult(number, commands.person_of(command), command, result))
-    return _batch_page(context, "Overrides", row_results)
+    return _batch_page(context, "/work", "Overrides", row_results)
 
 
 @router.post("/audits/{audit}/upload")
@@ -369,7 +394,8 @@ async def upload(context: ReaderContext, request: Request) -> Response:
 
     # Storing many rows takes long, and this function runs where all requests take turns.
     def carry_out_rows() -> HTMLResponse:
-        return _batch_page(context, title, carry_out(table.rows, reader, context.results))
+        row_results = carry_out(table.rows, reader, context.results)
+        return _batch_page(context, "/enter", title, row_results)
 
     return await run_in_threadpool(carry_out_rows)
 
@@ -414,17 +440,39 @@ def _audit_page(
     )
 
 
-def _batch_page(
-    context: AuditContext, title: str, row_results: Iterable[RowResult]
+def _enter_page(
+    context: AuditContext,
+    *,
+    done: str = "",
+    problem: HttpProblem | None = None,
+    status: int = 200,
 ) -> HTMLResponse:
-    """Show what came of the rows of a table, or of the people on a list."""
+    """Return the forms to enter data; ``done`` and ``problem`` as in :func:`_audit_page`."""
+    return _page(
+        context,
+        "enter.html",
+        status=status,
+        done=done,
+        problem=problem,
+        audit_status=context.reader.status(),
+        effects=IRREVERSIBLE_EFFECTS,
+    )
+
+
+def _batch_page(
+    context: AuditContext, here: str, title: str, row_results: Iterable[RowResult]
+) -> HTMLResponse:
+    """Show what came of the rows of a table, or of the people on a list.
+
+    ``here`` is the page that sent them, as its address ends.
+    """
     batch = BatchResult()
     wanted: list[str] = []
     for row in row_results:
         batch.add(row)
         if isinstance(row.result, Reply) and _is_new_override(row.command, row.result):
             wanted.append(row.person)
-    return _page(context, "batch.html", title=title, batch=batch, wanted=wanted)
+    return _page(context, "batch.html", here=here, title=title, batch=batch, wanted=wanted)
 
 
 def _is_new_override(command: object, reply: Reply) -> bool:

@@ -7,17 +7,33 @@ if (live) {
     // Somebody who is filling in a form or reading along by keyboard is not disturbed.
     if (document.hidden || live.contains(document.activeElement)) return;
     const answer = await fetch(live.dataset.live, { credentials: "same-origin" });
-    if (answer.ok && !answer.redirected) live.innerHTML = await answer.text();
+    if (!answer.ok || answer.redirected) return;
+    const news = await answer.text();
+    if (live.contains(document.activeElement)) return;
+    const unfolded = [...live.querySelectorAll("details[open][id]")].map((details) => details.id);
+    live.innerHTML = news;
+    for (const id of unfolded) document.getElementById(id)?.setAttribute("open", "");
   }, 5000);
 }
 
-// A login link holds its token behind the "#", which browsers keep to themselves.
-const token = document.getElementById("token");
-if (token && location.hash.startsWith("#token=")) {
+// A login link holds its token behind the "#", which browsers keep to themselves. Pasted into a tab
+// that shows the login page, it changes nothing but the "#".
+const logIn = () => {
+  if (!location.hash.startsWith("#token=")) return;
+  const login = document.createElement("form");
+  login.method = "post";
+  login.action = "/login";
+  const token = document.createElement("input");
+  token.type = "hidden";
+  token.name = "token";
   token.value = location.hash.slice("#token=".length);
+  login.append(token);
+  document.body.append(login);
   history.replaceState(null, "", location.pathname);
-  token.form.requestSubmit();
-}
+  login.submit();
+};
+addEventListener("hashchange", logIn);
+logIn();
 
 // A table that is refused stays chosen; only what is to be said of it is asked again.
 const table = document.getElementById("table");
