@@ -17,6 +17,7 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.counting import count_table
 from equipoise.history.options import ReadOptions
+from equipoise.history.problems import UnreadTable
 from equipoise.history.randomness import rank_denied
 from equipoise.history.rank_counts import rank_counts
 from equipoise.messages import shell
@@ -331,9 +332,15 @@ def test_the_error_offers_the_programme_and_its_people_are_no_mystery() -> None:
     denied = data.assign(granted=data.granted.mask(data.test, 0))
     plain = {name: column for name, column in COLUMNS.items() if name != "random_accepts"}
     with refused("denied-with-outcome") as caught:
-        eq.History.read(denied, **plain)
+        eq.History.read(denied.drop(columns="test"), **plain)
     assert "at random, mark them: random_accepts=COLUMN." in str(caught.value)
     assert "at random, mark them: --random-accepts COLUMN." in describe_error(caught.value)
+    with refused("denied-with-outcome-marked", mark_column="test") as caught:
+        eq.History.read(denied, **plain)
+    assert isinstance(caught.value, UnreadTable)
+    assert caught.value.proposal is not None
+    assert caught.value.proposal.arguments["random_accepts"] == "test"
+    assert "denied_outcomes='ignore'" in str(caught.value)
     cells = eq.History.read(denied, **COLUMNS).cells
     assert cells == eq.History.read(data, **COLUMNS).cells
     for group, own in cells.items():

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from equipoise.cells import Cells
-from equipoise.errors import BadData, UnknownName
+from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.coding import YesNo
 from equipoise.history.dates import cut_period
 from equipoise.history.group_counts import count_by_attribute, count_deciders, count_group
 from equipoise.history.history import History, ReadSummary
 from equipoise.history.interpretation import interpret
-from equipoise.history.joining import open_people
+from equipoise.history.joining import (
+    JoinProposal,
+    find_join,
+    is_id_name,
+    open_people,
+    split_key,
+)
+from equipoise.history.marks import propose_mark
 from equipoise.history.options import ReadOptions, as_tuple
-from equipoise.history.problems import UnreadTable, read_with_fixes
+from equipoise.history.problems import UnreadTable, propose_reading, read_with_fixes
 from equipoise.history.row_combinations import (
     RowCombination,
     combine_rows,
@@ -32,7 +38,6 @@ from equipoise.messages import Fix, Note, Problem
 
 FIRST_LOOK_ROWS = 10_000  # rows looked at before the whole table is grouped
 MAX_COMBINATIONS = 200_000  # more combinations of values are no groups, decisions and outcomes
-ID_NAME = r"(^|[\W_])(id|uli|key|number|no|nr)$"  # how a column that identifies people is called
 MIN_OTHER_COLUMNS = 3  # columns that are not read, before equal rows are remarkable
 MAX_ROWS_TO_COMPARE = 500_000  # rows of a table in which equal rows are looked for
 
@@ -52,6 +57,7 @@ class _EngineCounts:
     """What the engine answered: which rows count, and how many have each combination of values."""
 
     table: Table
+    every_row: Table  # of the period, with rows that repeat others, and with all columns
     combinations: Rows
     notes: tuple[Note, ...]
     dropped: Mapping[str, int]  # why rows do not count -> how many
@@ -70,27 +76,73 @@ def count_table(
     UnreadTable
         If a rule is broken, with all problems that there are.
     """
-    table, join_notes = open_people(source, options)
-    require_once(options.used, table.columns)
-    for column in options.used:
-        if column not in table.columns:
-            raise UnknownName("column", column, table.columns)
-    # Only another value of 'repeated' makes the engine count again.
-    engine_counts: dict[str, _EngineCounts] = {}
+    join = find_join(source, options)
+    if join is not None:
+        raise _propose_join(join, options)
+    engine = _Engine(source)
 
     def count_with(options: ReadOptions) -> CountedTable:
-        if options.repeated not in engine_counts:
-            engine_counts[options.repeated] = _ask_engine(table, options)
-        return _sum_up(
-            engine_counts[options.repeated], options, denied_outcomes_known=denied_outcomes_known
-        )
+        engine_counts = engine.count(options)
+        try:
+            return _sum_up(engine_counts, options, denied_outcomes_known=denied_outcomes_known)
+        except UnreadTable as error:
+            problem = propose_mark(error.problems[0], engine_counts.every_row, options)
+            raise UnreadTable(problem) from None
 
-    counted = read_with_fixes(options, source, count_with)
-    history = counted.history
-    return replace(counted, history=replace(history, notes=(*join_notes, *history.notes)))
+    return read_with_fixes(options, source, count_with)
+
+
+def _propose_join(join: JoinProposal, options: ReadOptions) -> UnreadTable:
+    """Return the error of files to be joined, with whatever else the joined table would need."""
+    if join.key is None:
+        return UnreadTable(join.problem)
+    joined = options.with_fixes(join.problem.fixes)
+    try:
+        count_table(join.people, joined)
+    except UnreadTable as error:
+        proposal = error.proposal or propose_reading(joined, join.people)
+        return UnreadTable(join.problem, *error.problems, proposal=proposal)
+    except InvalidInput:  # the two files cannot be joined by that column
+        return UnreadTable(join.problem)
+    proposal = propose_reading(joined, join.people, reads_table=True)
+    return UnreadTable(join.problem, proposal=proposal)
 
 
 # -- what is asked of the engine -------------------------------------------------------------------
+
+
+class _Engine:
+    """Counts a source, once for each set of options that makes the engine count anew."""
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+        self._opened: dict[str | None, tuple[Table, tuple[Note, ...]]] = {}
+        self._counted: dict[tuple[Any, ...], _EngineCounts] = {}
+
+    def count(self, options: ReadOptions) -> _EngineCounts:
+        """Return the rows that count, and how many have each combination of values."""
+        key = (options.latest, options.id, options.repeated, options.columns)
+        if key not in self._counted:
+            table, join_notes = self._open(options)
+            counts = _ask_engine(table, options)
+            self._counted[key] = replace(counts, notes=(*join_notes, *counts.notes))
+        return self._counted[key]
+
+    def _open(self, options: ReadOptions) -> tuple[Table, tuple[Note, ...]]:
+        if options.latest not in self._opened:
+            table, join_notes = open_people(self.source, options)
+            require_once(options.used, table.columns)
+            for column in options.used:
+                if column not in table.columns:
+                    raise _unknown_column(column, table, options)
+            self._opened[options.latest] = (table, join_notes)
+        return self._opened[options.latest]
+
+
+def _unknown_column(column: str, table: Table, options: ReadOptions) -> UnknownName:
+    is_joinable = column == options.outcome and options.outcomes is None
+    remedy = "If another table holds it, join that table by 'outcomes' and 'on'"
+    return UnknownName("column", column, table.columns, remedy=remedy if is_joinable else "")
 
 
 def _ask_engine(table: Table, options: ReadOptions) -> _EngineCounts:
@@ -107,7 +159,7 @@ def _ask_engine(table: Table, options: ReadOptions) -> _EngineCounts:
         n_read = sum(int(row[-1]) for row in whole_table.count([options.decision]))
         dropped = {"outside the period": n_read - n_rows_counted - n_repeated, **dropped}
     notes = _note_equal_rows(table, options, n_rows_counted)
-    return _EngineCounts(table, combinations, notes, dropped)
+    return _EngineCounts(table, in_period, combinations, notes, dropped)
 
 
 def _count_combinations(table: Table, columns: Sequence[str]) -> Rows:
@@ -136,7 +188,7 @@ def _require_few_combinations(columns: Sequence[str], combinations: Rows, limit:
 def _note_equal_rows(table: Table, options: ReadOptions, n_counted: int) -> tuple[Note, ...]:
     """Return a note if rows are equal in all columns and no column identifies people."""
     others = set(table.columns) - set(options.used)
-    has_id = any(re.search(ID_NAME, column.casefold()) for column in others)
+    has_id = any(map(is_id_name, others))
     # Of a few columns many people are equal by chance, so that the note would mean nothing.
     is_meaningful = has_id or len(others) >= MIN_OTHER_COLUMNS
     if options.id is not None or n_counted > MAX_ROWS_TO_COMPARE or not is_meaningful:
@@ -154,18 +206,23 @@ def _keep_one_row_per_person(table: Table, options: ReadOptions) -> tuple[Table,
 
     Returns the rows that count, and how many rows are left out because they repeat others.
     """
-    column = options.id
+    # A column that joins two tables identifies people as well.
+    column = options.id or (None if options.on is None else split_key(options.on)[0])
     if column is None:
         return table, 0
     n_missing, n_repeated = table.missing_and_repeated(column)
+    if n_missing and options.id is None:  # denied people may have no number of a loan
+        return table, 0
     if n_missing:
         raise UnreadTable(Problem("person-id-missing", {"column": column, "rows": n_missing}))
     if not n_repeated:
         return table, 0
     if options.repeated == "refuse":
         fields = {"column": column, "extra_rows": n_repeated}
-        fix = Fix("repeated", ("count_once",))
-        raise UnreadTable(Problem("people-repeated", fields, (fix,)))
+        fixes = [Fix("repeated", ("count_once",))]
+        if options.id is None:
+            fixes.insert(0, Fix("id", (column,)))
+        raise UnreadTable(Problem("people-repeated", fields, tuple(fixes)))
     other_columns = [name for name in options.used if name != column]
     table = table.take([column, *other_columns])
     _, n_differing = table.missing_and_repeated(column)

@@ -39,7 +39,11 @@ from equipoise.history.values import (
 from equipoise.messages import Fix, Note, Problem
 
 RowCombinations = Sequence[RowCombination]
-NAME_OF_MISSING_GROUP = "not stated"  # as it is proposed
+NAME_OF_MISSING_GROUP = "not stated"  # as it is proposed, if no value of the table says so
+NOT_STATED_WORDS = (
+    r"(.* )?not (stated|available|provided|specified|given|known|disclosed)|unknown|undisclosed|"
+    r"unspecified|(i )?prefers? not to .*|(declined|refused) to .*"
+)
 
 
 @dataclass(frozen=True)
@@ -198,7 +202,8 @@ def _label_group_column(
     name = options.missing_group
     if name == "refuse":
         fields = {"column": column, "rows": n_missing, "written": missing}
-        fix = Fix("missing_group", (NAME_OF_MISSING_GROUP,))
+        same_meaning = [labels[key] for key in labels if re.fullmatch(NOT_STATED_WORDS, key)]
+        fix = Fix("missing_group", ((*same_meaning, NAME_OF_MISSING_GROUP)[0],))
         raise UnreadTable(Problem("group-missing", fields, (fix,)))
     # With several group columns the name is only a part of a group's name.
     is_group = as_tuple(options.group) == (column,)

@@ -6,9 +6,10 @@ narwhals for lazy frames. Both sources must be of one kind.
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -17,13 +18,16 @@ import sqlalchemy as sql
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.options import ReadOptions
 from equipoise.history.problems import UnreadTable
-from equipoise.history.sources import open_table, share_connection
+from equipoise.history.sources import files_of, open_table, share_connection
 from equipoise.history.tables import LazyTable, SqlTable, Table, quoted_column
-from equipoise.messages import Note, Problem
+from equipoise.history.values import text_of
+from equipoise.messages import Fix, Note, Problem
 
 KEY = "equipoise key of outcomes"  # no column is called so
 NEWEST = "equipoise newest row"
 MAX_MOMENTS = 100_000  # different values of the column that says which row is the latest
+MAX_FILES_TO_COMPARE = 20  # files whose columns are compared; more are parts of one table
+ID_NAME = r"(^|[\W_])(id|uli|key|number|no|nr)$"  # how a column that identifies people is called
 SORTABLE = r"\d{4}-\d{2}(-\d{2}([T ].*)?)?|\d+"
 """Texts whose order is their order in time, if all of them are equally long."""
 
@@ -52,7 +56,113 @@ def open_people(source: Any, options: ReadOptions) -> tuple[Table, tuple[Note, .
     joined, n_unmatched = _join(people, kept, person_column, brought)
     if not n_unmatched:
         return joined, ()
+    if n_unmatched == sum(int(row[-1]) for row in kept.count([options.outcome])):
+        raise UnreadTable(_match_nobody(people, outcomes, options))
     return joined, (Note("outcomes-unmatched", {"rows": n_unmatched, "table": outcomes.name}),)
+
+
+def _match_nobody(people: Table, outcomes: Table, options: ReadOptions) -> Problem:
+    """Return the problem of a join by columns that have no value in common."""
+    person_column, outcome_key = split_key(options.on)
+    fields = {
+        "table": outcomes.name,
+        "column": person_column,
+        "examples": _first_values(people, person_column),
+        "key": outcome_key,
+        "keys": _first_values(outcomes, outcome_key),
+    }
+    return Problem("outcomes-match-nobody", fields)
+
+
+def _first_values(table: Table, column: str) -> list[str]:
+    return sorted(text_of(row[0]) for row in table.count([column], 3))
+
+
+# -- files that were named one beside the other, and have to be joined -----------------------------
+
+
+@dataclass(frozen=True)
+class JoinProposal:
+    """A file of people and a file of outcomes that were given as parts of one table.
+
+    ``key`` is what :attr:`ReadOptions.on` would be; None if the names of the columns do not say.
+    """
+
+    people: str
+    outcomes: str
+    missing: tuple[str, ...]  # columns that the file of outcomes lacks
+    key: str | None
+
+    @property
+    def problem(self) -> Problem:
+        """The problem of files that are no parts of one table, with the join as its fix."""
+        fixes = [Fix("outcomes", (self.outcomes,))]
+        if self.key is not None:
+            fixes.append(Fix("on", (self.key,)))
+        fields = {
+            "file": self.outcomes,
+            "columns": list(self.missing),
+            "people": self.people,
+            "key": "on" if self.key is None else "",  # the argument that a person has to fill in
+        }
+        return Problem("files-to-join", fields, tuple(fixes))
+
+
+def find_join(source: Any, options: ReadOptions) -> JoinProposal | None:
+    """Return the join that two files ask for; None if files are parts of one table.
+
+    Raises
+    ------
+    UnreadTable
+        If one of several files lacks a column that others have, and no join would help.
+    """
+    files = files_of(source)
+    if options.outcomes is not None or not 1 < len(files) <= MAX_FILES_TO_COMPARE:
+        return None
+    columns = {file: [*open_table(file, options).columns] for file in files}
+    everywhere = set[str]().union(*columns.values())
+    for file in reversed(files):
+        missing = [c for c in options.used if c in everywhere and c not in columns[file]]
+        if not missing:
+            continue
+        if len(files) > 2:
+            fields = {"file": file, "columns": missing}
+            raise UnreadTable(Problem("files-hold-different-columns", fields))
+        has_outcome = [name for name in files if options.outcome in columns[name]]
+        outcomes = has_outcome[-1] if has_outcome else file
+        people = files[0] if outcomes == files[1] else files[1]
+        lacking = tuple(c for c in options.used if c not in columns[outcomes])
+        key = propose_key(columns[people], columns[outcomes])
+        return JoinProposal(people, outcomes, lacking or tuple(missing), key)
+    return None
+
+
+def propose_key(people_columns: Sequence[str], outcome_columns: Sequence[str]) -> str | None:
+    """Return the columns that may identify people in two tables, as ``on`` takes them.
+
+    A column that both have goes first, then the only ones whose names end in a word such as ``id``.
+
+    Examples
+    --------
+    >>> propose_key(["uli", "race"], ["uli", "month", "status"])
+    'uli'
+    >>> propose_key(["Application No", "race"], ["personnel_no", "rating"])
+    'Application No=personnel_no'
+    """
+    shared = [column for column in people_columns if column in outcome_columns]
+    shared_ids = [column for column in shared if is_id_name(column)]
+    if shared_ids or len(shared) == 1:
+        return (shared_ids or shared)[0]
+    people_ids = [column for column in people_columns if is_id_name(column)]
+    outcome_ids = [column for column in outcome_columns if is_id_name(column)]
+    if not shared and len(people_ids) == len(outcome_ids) == 1:
+        return f"{people_ids[0]}={outcome_ids[0]}"
+    return None
+
+
+def is_id_name(column: str) -> bool:
+    """Return whether a column is called like one that identifies people."""
+    return re.search(ID_NAME, column.casefold()) is not None
 
 
 def split_key(on: str | None) -> tuple[str, str]:
@@ -85,13 +195,21 @@ def _keep_latest(outcomes: Table, key: str, brought: Sequence[str], options: Rea
     if options.latest is not None:
         _require_sortable(outcomes, options.latest)
         outcomes = _newest_rows(outcomes, key, options.latest)
+    outcomes_of_people = outcomes
     # Rows that say the same count once; whoever has several that differ is refused.
     outcomes = outcomes.take([key, *[column for column in brought if column != key]])
     _, n_repeated = outcomes.missing_and_repeated(key)
     if n_repeated:
         code = "outcomes-repeated" if options.latest is None else "outcomes-of-one-moment"
-        fields = {"column": key, "extra_rows": n_repeated, "latest": options.latest or ""}
-        raise UnreadTable(Problem(code, fields))
+        moments = [] if options.latest else _moment_columns(outcomes_of_people, key)
+        fields = {
+            "column": key,
+            "extra_rows": n_repeated,
+            "latest": options.latest or "",
+            "moments": ", ".join(moments) if len(moments) > 1 else "",
+        }
+        fixes = (Fix("latest", (moments[0],)),) if len(moments) == 1 else ()
+        raise UnreadTable(Problem(code, fields, fixes))
     if isinstance(outcomes, LazyTable):
         rows = outcomes.rows.filter(~nw.col(key).is_null())
         names = [nw.col(column) for column in brought]
@@ -109,6 +227,21 @@ def _require_sortable(outcomes: Table, column: str) -> None:
     if not is_sortable or len({len(text) for text in texts}) > 1:
         fields = {"column": column, "examples": sorted(texts)[:3]}
         raise UnreadTable(Problem("latest-not-sortable", fields))
+
+
+def _moment_columns(outcomes: Table, key: str) -> list[str]:
+    """Return the columns whose largest value may say which row of a person is the latest."""
+    columns = []
+    for column in outcomes.columns:
+        values = [row[0] for row in outcomes.count([column], 20) if row[0] is not None]
+        has_times = bool(values) and all(isinstance(value, datetime.date) for value in values)
+        texts = [value for value in values if isinstance(value, str)]
+        # Numbers alone may be amounts, so that only dates are proposed.
+        if texts and len(texts) == len(values):
+            has_times = all(re.match(r"\d{4}-\d{2}", text) for text in texts)
+        if has_times and column != key:
+            columns.append(column)
+    return columns
 
 
 def _newest_rows(outcomes: Table, key: str, latest: str) -> Table:

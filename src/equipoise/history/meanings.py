@@ -27,11 +27,14 @@ GOOD_WORDS = (
     r"pass(ed)?"
 )
 BAD_WORDS = (
-    r"den(y|ied)|reject(ed)?|declined?|refused|bad|default(ed|er|ing|s)?|delinquen(t|cy)|"
+    r"den(y|ied)|reject(ed)?|declined?|refused|turned down|"
+    r"not (accepted|admitted|approved|granted|hired|selected)|"
+    r"bad|default(ed|er|ing|s)?|delinquen(t|cy)|"
     r"(charged?|write) ?off|unpaid|lost|fail(ed|s|ures?)?"
 )
 NOTHING_WORDS = (  # words for no decision, or no outcome yet
-    r"withdr(awn|ew)|cancell?ed( by \w+)?|incomplete|expired|abandoned|pending|open|running|"
+    r"withdr(awn|ew)|(\w+ )?cancell?ed( by \w+)?|incomplete|expired|abandoned|pending|open|running|"
+    r"on hold|duplicate( \w+)?|not (\w+ )?yet( \w+)?|no \w+ yet|"
     r"current|active|ongoing|unknown|not applicable|no loan|n\.a\.?|[-?]+"
 )
 FRACTION = r"-?\d+(\.\d+(e-\d+)?|e-\d+)"  # as key_of writes numbers

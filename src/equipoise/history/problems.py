@@ -85,13 +85,16 @@ def read_with_fixes(options: ReadOptions, source: object, step: Callable[[ReadOp
                 continue
             if len(problems) == 1:
                 raise
-            raise UnreadTable(*problems, proposal=_propose(current, source)) from None
+            raise UnreadTable(*problems, proposal=propose_reading(current, source)) from None
         if not problems:
             return table
-        raise UnreadTable(*problems, proposal=_propose(current, source, reads_table=True))
+        raise UnreadTable(*problems, proposal=propose_reading(current, source, reads_table=True))
 
 
-def _propose(options: ReadOptions, source: object, *, reads_table: bool = False) -> ReadingProposal:
+def propose_reading(
+    options: ReadOptions, source: object, *, reads_table: bool = False
+) -> ReadingProposal:
+    """Return the call that reads a source with these options, for an error to propose."""
     from equipoise.history.options import places_of
 
     arguments = options.given_arguments

@@ -47,7 +47,6 @@ from equipoise.messages import Problem
 LAZY_PACKAGES = ("polars", "ibis", "pyspark", "dask", "dask_expr", "sqlframe")
 REMOTE_SCHEMES = ("http", "https", "s3", "gs", "gcs", "az", "abfss", "hdfs", "r2", "file")
 CSV = tuple(f".{kind}{end}" for kind in ("csv", "tsv", "txt") for end in ("", ".gz", ".zst"))
-MAX_FILES_TO_COMPARE = 20  # files whose columns are compared; more are parts of one table
 PARQUET = (".parquet", ".pq")
 LAKE_FORMATS = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata/*.metadata.json": "Iceberg"}
 
@@ -58,7 +57,8 @@ def open_table(source: Any, options: ReadOptions) -> Table:
     if isinstance(source, list | tuple) and len(paths) != max(1, len(source)):
         raise InvalidInput(
             "'source' as a list must hold one or more paths; "
-            f"got {type(source).__name__} of length {len(source)}"
+            f"got {type(source).__name__} of length {len(source)}. If the second table has the "
+            "outcomes, give it as 'outcomes'"
         )
     if len(paths) == 1 and (table := _open_place(paths[0], options)) is not None:
         return table
@@ -83,6 +83,17 @@ def open_table(source: Any, options: ReadOptions) -> Table:
 # -- files and folders -----------------------------------------------------------------------------
 
 
+def files_of(source: Any) -> list[str]:
+    """Return the CSV or Parquet files that a source names; none if it is something else."""
+    paths: list[str] = []
+    for pattern in places_of(source):
+        is_remote = "://" in pattern and not pattern.startswith("file://")
+        if is_remote or _lake(Path(pattern)) is not None:
+            return []
+        paths += _files_of(pattern)[0]
+    return paths if _all_end(paths, CSV) or _all_end(paths, PARQUET) else []
+
+
 def _open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
     """Open paths, globs, folders and addresses of CSV or Parquet files."""
     paths: list[str] = []
@@ -93,7 +104,6 @@ def _open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
         n_ignored += n_others
     _require_different_files(paths)
     _require_no_lake(paths)
-    _require_used_columns(paths, options)
     name = repr(paths[0]) if len(paths) == 1 else f"{len(paths)} files from {paths[0]!r} on"
     if n_ignored:
         name += f" (without {n_ignored:,} that are neither CSV nor Parquet)"
@@ -117,21 +127,6 @@ def _require_different_files(paths: Sequence[str]) -> None:
         first_path = path_of_file.setdefault(os.path.realpath(path), path)
         if first_path != path or paths.count(path) > 1:
             raise InvalidInput(f"'source' holds the file {path!r} twice; name every file once")
-
-
-def _require_used_columns(paths: Sequence[str], options: ReadOptions) -> None:
-    """Raise if one of a few files lacks a column that others have: it may be a file to join."""
-    if not 1 < len(paths) <= MAX_FILES_TO_COMPARE or options.outcomes is not None:
-        return
-    if not _all_end(paths, CSV) and not _all_end(paths, PARQUET):
-        return
-    columns = {path: set(_open_files([path], options).columns) for path in paths}
-    everywhere = set[str]().union(*columns.values())
-    for path in reversed(paths):
-        missing = [c for c in options.used if c in everywhere and c not in columns[path]]
-        if missing:
-            fields = {"file": path, "columns": missing}
-            raise InvalidReading(Problem("files-hold-different-columns", fields))
 
 
 def _open_csv(name: str, paths: Sequence[str], options: ReadOptions) -> SqlTable:

@@ -158,6 +158,25 @@ class ReadingProposal:
         return cls(arguments, tuple(data["places"]), data["source_type"], data["reads_table"])
 
 
+def list_choices_once(value: Any, listed: set[frozenset[str]]) -> Any:
+    """Return a value in which each list of choices is written in full once.
+
+    Later choices among the same values keep their first one alone. ``listed`` has the choices that
+    were written before, and grows.
+    """
+    if isinstance(value, OpenChoice):
+        choices = frozenset(value.choices)
+        if choices in listed:
+            return OpenChoice(value.choices[:1])
+        listed.add(choices)
+        return value
+    if isinstance(value, Mapping):
+        return {name: list_choices_once(part, listed) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [list_choices_once(part, listed) for part in value]
+    return value
+
+
 def plain_value(value: Any) -> Any:
     """Return a value of an argument as JSON can hold it; an open choice as ``{"choices": []}``."""
     if isinstance(value, OpenChoice):

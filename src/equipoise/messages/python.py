@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from equipoise.messages.problem import Message, OpenChoice, ReadingProposal
+from equipoise.messages.problem import Message, OpenChoice, ReadingProposal, list_choices_once
 from equipoise.messages.texts import Placeholder, fill_in
 
 TRIED = "This was tried and reads the table; check that it says what is true:"
@@ -65,7 +65,8 @@ def call_of(proposal: ReadingProposal) -> str:
     if proposal.places:
         is_single = len(proposal.places) == 1
         source = repr(proposal.places[0] if is_single else list(proposal.places))
-    settings = [PYTHON.setting(name, value) for name, value in proposal.arguments.items()]
+    arguments = list_choices_once(proposal.arguments, set())
+    settings = [PYTHON.setting(name, value) for name, value in arguments.items()]
     return f"History.read({', '.join([source, *settings])})"
 
 

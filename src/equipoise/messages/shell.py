@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from equipoise.messages import refusals
-from equipoise.messages.problem import Message, OpenChoice, ReadingProposal
+from equipoise.messages.problem import Message, OpenChoice, ReadingProposal, list_choices_once
 from equipoise.messages.python import ending_of, numbered
 from equipoise.messages.refusals import Refusal
 from equipoise.messages.texts import Placeholder, fill_in
@@ -101,7 +101,8 @@ def finished_command(
     ``command`` is the command with what stands before the table, and ``more_options`` are options
     that have nothing to do with reading. Both are words as the shell takes them, unquoted.
     """
-    options = [SHELL.setting(name, value) for name, value in proposal.arguments.items()]
+    arguments = list_choices_once(proposal.arguments, set())
+    options = [SHELL.setting(name, value) for name, value in arguments.items()]
     # The options are quoted already. shlex.join would quote them once more, as one word each.
     command_words = [
         "equipoise",

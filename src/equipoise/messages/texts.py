@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from string import Formatter
 from typing import Any, Protocol
 
-from equipoise.messages.problem import Message
+from equipoise.messages.problem import Message, list_choices_once
 
 TEXTS: Mapping[str, str] = {
     "plain": "{text:plain}",
@@ -52,12 +52,17 @@ TEXTS: Mapping[str, str] = {
     "extension httpfs, which is not installed. Install it once with duckdb.sql('INSTALL httpfs'), "
     "or copy the file here.",
     "files-hold-different-columns": "{file} has no column {columns}, which other files have. Files "
-    "are read one below the other. If {file} says how people turned out, join it: "
-    "{@outcomes=FILE}, {@on=COLUMN}.",
+    "are read one below the other, so each must have the columns that are read.",
+    "files-to-join": "{file} has no column {columns}. Files are read one below the other. If "
+    "{file} says how the people of {people} turned out, name {people} alone and join {file} by the "
+    "column that identifies people: {fix}[[, {key:=COLUMN}]].",
     # -- outcomes in another table -----------------------------------------------------------------
+    "outcomes-match-nobody": "No row of {table:plain} matches a person. Column {column} has values "
+    "such as {examples:3}, column {key} values such as {keys:3}. Both columns must identify people "
+    "in the same way: {@on=COLUMN}, or {@on=COLUMN=COLUMN} if they have two names.",
     "outcomes-repeated": "Column {column}: people have several rows of outcomes that differ "
     "({extra_rows:row} too many). Name the column that says which row is the latest: "
-    "{@latest=COLUMN}.",
+    "{fix:latest=COLUMN}.[[ Columns of dates: {moments:plain}.]]",
     "outcomes-of-one-moment": "Column {column}: people have several outcomes of the same {latest} "
     "({extra_rows:row} too many). Keep the row that counts.",
     "latest-not-sortable": "Column {column} must hold dates such as '2024-01-31' or numbers of one "
@@ -133,10 +138,14 @@ TEXTS: Mapping[str, str] = {
     "({outcomes:3}). Column {decision_column} was read as approved {approved}, denied {denied}. If "
     "a test programme accepted these people at random, mark them: {@random_accepts=COLUMN}. "
     "Otherwise leave their outcomes out: {fix}.",
+    "denied-with-outcome-marked": "{rows:denied row} {rows:has|have} an outcome in column {column} "
+    "({outcomes:3}), where column {mark_column} is {mark}. If {mark} marks people whom a test "
+    "programme accepted by lot, say so, and their outcomes count: {fix}. If these people were "
+    "chosen by judgement, leave their outcomes out: {@denied_outcomes=ignore}.",
     "denied-outcomes-left-out": "Column {column}: the outcomes of {rows:denied row} were left out.",
-    "outcomes-unknown-bounds": "The outcomes of {people} approved are not known "
+    "outcomes-unknown-bounds": "The outcomes of {people:plain} approved are not known "
     "({by_group:plain}). Nothing is assumed about these people.",
-    "outcomes-unknown-like-known": "The outcomes of {people} approved are not known "
+    "outcomes-unknown-like-known": "The outcomes of {people:plain} approved are not known "
     "({by_group:plain}). These people are assumed to be like the known ones of the same group"
     "[[ and {cohort:plain}]].",
     "mostly-bad-outcomes": "Warning: in {groups} fewer approved people had the good outcome than "
@@ -258,9 +267,11 @@ class _MessageFormatter(Formatter):
         return self.spelling.setting(argument, Placeholder(value) if value.isupper() else value)
 
     def _fixes(self) -> str:
-        settings = (
-            self.spelling.setting(fix.argument, fix.argument_value) for fix in self.message.fixes
-        )
+        listed: set[frozenset[str]] = set()
+        settings = [
+            self.spelling.setting(fix.argument, list_choices_once(fix.argument_value, listed))
+            for fix in self.message.fixes
+        ]
         separator = getattr(self.spelling, "separator", ", ")
         return separator.join(setting for setting in settings if setting is not None)
 

@@ -10,10 +10,12 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import pytest
+import sqlalchemy
 
 import equipoise as eq
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.history.problems import InvalidReading, UnreadTable
+from tests.support.postgres import new_database
 
 PEOPLE = pd.DataFrame(
     [(f"p{n}", "AB"[n % 2], int(n % 3 > 0), f"{n % 7}") for n in range(60)],
@@ -72,7 +74,31 @@ def test_every_engine_joins(kind: Kind, tmp_path: Path) -> None:
         eq.History.read(people, outcomes=months, on="uli=loan_id", **READING)
     (problem,) = refused.value.problems
     assert problem.code == "outcomes-repeated"
-    assert "latest=COLUMN" in str(problem)
+    assert "latest='month'" in str(problem)
+    assert refused.value.proposal is not None
+    assert refused.value.proposal.reads_table
+
+
+def test_postgresql_joins_its_own_tables(postgres_server: str) -> None:
+    address = new_database(postgres_server)
+    engine = sqlalchemy.create_engine(address.replace("postgresql://", "postgresql+psycopg://", 1))
+    PEOPLE.to_sql("people", engine, index=False)
+    LOANS.to_sql("loans", engine, index=False)
+    MONTHS.to_sql("months", engine, index=False)
+    reading = {"table": "people", "on": "uli=loan_id", **READING}
+    for source in (address, engine):
+        history = eq.History.read(source, outcomes="loans", **reading)
+        assert history.cells == EXPECTED
+        assert history.summary is not None
+        assert history.summary.engine == "postgresql"
+        (note,) = [note for note in history.notes if note.code == "outcomes-unmatched"]
+        assert note.fields["rows"] == 2
+        latest = eq.History.read(source, outcomes="months", latest="month", **reading)
+        assert latest.cells == EXPECTED
+        with pytest.raises(UnreadTable) as refused:
+            eq.History.read(source, outcomes="months", **reading)
+        assert refused.value.problems[0].code == "outcomes-repeated"
+    engine.dispose()
 
 
 def test_a_database_joins_its_own_tables(tmp_path: Path) -> None:
@@ -107,14 +133,55 @@ def test_what_cannot_be_joined_is_refused(tmp_path: Path) -> None:
     assert refused.value.problems[0].code == "outcomes-of-one-moment"
 
 
-def test_two_files_with_different_columns_are_not_stacked(tmp_path: Path) -> None:
+def test_files_with_different_columns_are_not_stacked_and_the_advice_joins_them(
+    tmp_path: Path,
+) -> None:
     people = as_csv(PEOPLE, tmp_path, "people")
-    loans = as_csv(LOANS, tmp_path, "loans")
-    with pytest.raises(InvalidReading) as refused:
+    loans = as_csv(LOANS.rename(columns={"loan_id": "loan_no"}), tmp_path, "loans")
+    with pytest.raises(UnreadTable) as refused:
         eq.History.read([people, loans], **READING)
     (problem,) = refused.value.problems
-    assert problem.code == "files-hold-different-columns"
-    assert "outcomes=FILE" in str(problem)
+    assert problem.code == "files-to-join"
+    assert "on='uli=loan_no'" in str(problem)
+    proposal = refused.value.proposal
+    assert proposal is not None
+    assert proposal.reads_table
+    advised = eq.History.read(list(proposal.places), **proposal.arguments)
+    assert advised.cells == EXPECTED
+    months = as_csv(MONTHS.rename(columns={"loan_id": "who"}), tmp_path, "months")
+    with pytest.raises(UnreadTable, match="on=COLUMN") as refused:
+        eq.History.read([people, months], **READING)
+    assert refused.value.proposal is None
+    with pytest.raises(UnreadTable) as refused:
+        eq.History.read([people, months, loans], **READING)
+    assert refused.value.problems[0].code == "files-hold-different-columns"
+
+
+def test_files_that_differ_in_other_columns_are_stacked(tmp_path: Path) -> None:
+    first = as_csv(ALONE[:30], tmp_path, "first")
+    second = as_csv(ALONE[30:].drop(columns="other"), tmp_path, "second")
+    assert eq.History.read([first, second], **READING).cells == EXPECTED
+
+
+def test_a_join_that_matches_nobody_shows_both_columns(tmp_path: Path) -> None:
+    with pytest.raises(UnreadTable) as refused:
+        eq.History.read(PEOPLE, outcomes=LOANS, on="other=loan_id", **READING)
+    (problem,) = refused.value.problems
+    assert problem.code == "outcomes-match-nobody"
+    assert "column 'loan_id' values such as 'p" in str(problem)
+
+
+def test_people_who_are_there_twice_are_refused_by_the_column_of_the_join() -> None:
+    twice = pd.concat([PEOPLE, PEOPLE[:5]])
+    with pytest.raises(UnreadTable) as refused:
+        eq.History.read(twice, outcomes=LOANS, on="uli=loan_id", **READING)
+    assert refused.value.problems[0].code == "people-repeated"
+    assert refused.value.proposal is not None
+    arguments = {**refused.value.proposal.arguments, "outcomes": LOANS}
+    assert eq.History.read(twice, **arguments).cells == EXPECTED
+    without_number = PEOPLE.assign(uli=PEOPLE.uli.where(PEOPLE.approved == 1))
+    history = eq.History.read(without_number, outcomes=LOANS, on="uli=loan_id", **READING)
+    assert history.cells == EXPECTED  # denied people need no number of a loan
 
 
 def test_a_kept_file_joins_again(tmp_path: Path) -> None:

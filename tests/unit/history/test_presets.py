@@ -37,6 +37,14 @@ def test_hmda_reads_a_register_with_its_performance_file(tmp_path: Path) -> None
     assert set(by_sex.cells) == {"Male", "Female", "Joint"}
 
 
+def test_hmda_gives_every_code_of_an_action_a_meaning() -> None:
+    """The codes of the filing guide are 1 to 8."""
+    preset = load_preset("hmda")
+    codes = [*preset["positive"]["decision"], *preset["negative"]["decision"]]
+    codes += [value for value in preset["missing_values"] if value.isdigit()]
+    assert sorted(codes) == list("12345678")
+
+
 def test_blank_groups_join_an_existing_value(tmp_path: Path) -> None:
     lar, performance = write_files(tmp_path, rows=4000)
     history = eq.History.read(lar, outcomes=performance, **OUTCOME, missing_group="asian ")
