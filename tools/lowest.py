@@ -15,8 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PLACE = ROOT / ".cache" / "lowest"
-SOURCES = ("postgres", "warehouse", "excel", "lake")
-TOOLS = ("pytest", "hypothesis", "pandas", "polars", "pyarrow")  # of dev, which tests need
+SOURCES = ("postgres", "warehouse", "excel", "lake", "frames")
+TOOLS = ("pytest", "hypothesis")  # of dev, which tests need
 TESTS = (
     "tests/unit/history",
     "tests/unit/test_rates_unknown_outcomes.py",

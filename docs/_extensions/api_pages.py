@@ -7,7 +7,7 @@ import inspect
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
+from types import GenericAlias, ModuleType
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -16,7 +16,7 @@ import equipoise
 
 FOLDER = Path("generated") / "api"
 
-# Where a name is listed; a new one appears under "More" until somebody finds it a better place.
+# Where a name is listed; a new one appears under "More" until it is listed here.
 SECTIONS = {
     "Ask": ["Question", "Costs", "Verdict", "Want"],
     "Know": ["History", "check", "Assume", "lower_bound"],
@@ -126,9 +126,27 @@ def _page(home: str, name: str) -> str:
             lines.append("   :inherited-members:")
     elif inspect.isroutine(value):
         lines.append(f".. autofunction:: {name}")
+    elif isinstance(value, GenericAlias):  # a name for a type: autodata cannot write its signature
+        lines += [
+            f".. py:type:: {name}",
+            f"   :canonical: {value}",
+            "",
+            f"   {_words_below(home, name)}",
+        ]
     else:
         lines.append(f".. autodata:: {name}")
     return "\n".join([*lines, ""])
+
+
+def _words_below(home: str, name: str) -> str:
+    """Return the string that stands below an assignment and explains it."""
+    body = ast.parse(inspect.getsource(import_module(home))).body
+    for node, after in pairwise(body):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        is_wanted = any(isinstance(target, ast.Name) and target.id == name for target in targets)
+        if is_wanted and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+            return " ".join(str(after.value.value).split())
+    return ""
 
 
 def _inherits_ours_only(value: type) -> bool:
