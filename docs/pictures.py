@@ -1,4 +1,4 @@
-"""Draw every picture of the documentation: ``python docs/pictures.py`` (needs matplotlib).
+"""Draw every picture of the documentation: ``python -m docs.pictures`` (needs matplotlib).
 
 Nothing is sketched: curves, cells, evidence and intervals come from the library, with fixed seeds.
 """
@@ -18,7 +18,6 @@ from paper.pictures import small_svg
 
 import equipoise as eq
 from equipoise.rates import RATES
-from equipoise.simulation import run
 
 HERE = Path(__file__).parent / "pictures"
 INK, FAIR, UNFAIR, GREY = "#22313f", "#3a7d5d", "#c8553d", "#b8c0c8"
@@ -39,43 +38,12 @@ def main(kind: str = "svg") -> None:
             "font.family": "sans-serif",
         }
     )
-    for draw in (story, rates, square, staircase, evidence, order):
+    for draw in (rates, square, staircase, evidence, order):
         place = HERE / f"{draw.__name__}.{kind}"
         if kind == "svg":
             place.write_text(small_svg(draw()), encoding="utf-8")
         else:
             draw().savefig(place)
-
-
-def story() -> Figure:
-    """Four answers to one question, from the demo's lender."""
-    lender = eq.data.fico_lender()
-    history, world = lender.history(), lender.world
-    free = eq.check(history, QUESTION)
-    audit = eq.AdaptiveAudit(history, QUESTION, eq.Costs())
-    found = run(audit, world, 0)
-    truth = world.gap(QUESTION.metric)
-    figure = Figure(figsize=(7.2, 2.7), layout="constrained")
-    axis = figure.subplots()
-    answers = [
-        (f"audit: {found.labels:,} labels, cost {found.cost:,.0f}", found.lower, found.upper, FAIR),
-        ("past data alone, free", free.lower, free.upper, INK),
-        ("denials counted as failures", free.denied_as_failures, None, UNFAIR),
-        ("approved rows only", free.approved_only, None, UNFAIR),
-    ]
-    for at, (_, low, high, colour) in enumerate(answers):
-        if high is None:
-            axis.plot([low], [at], "X", color=colour, markersize=9, clip_on=False, zorder=3)
-        else:
-            axis.plot([low, high], [at, at], color=colour, linewidth=9, solid_capstyle="butt")
-    axis.set_yticks(range(len(answers)), [name for name, *_ in answers])
-    axis.axvspan(QUESTION.gamma, QUESTION.threshold, color=GREY, alpha=0.5, linewidth=0)
-    axis.axvline(truth, color=INK, linestyle=":", linewidth=1)
-    axis.annotate(f"truth {truth:.3f}", (truth + 0.006, 3.45), fontsize=8)
-    axis.set_xlim(-0.005, 0.8)
-    axis.set_ylim(-0.6, 3.8)
-    axis.set_xlabel("largest difference of true positive rates, the gap")
-    return figure
 
 
 def rates() -> Figure:

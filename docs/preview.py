@@ -1,4 +1,4 @@
-"""Draw the picture at the top of the README: ``python docs/preview.py``.
+"""Draw the picture at the top of the README: ``python -m docs.preview``.
 
 Three panels tell the story of ``equipoise demo`` from its own figures: what the lender has, what
 other toolkits answer, what Equipoise answers. There is a wide picture and a narrow one for
@@ -46,9 +46,13 @@ class Panel:
 
 def main() -> None:
     """Draw both pictures."""
-    story = _live_through(lambda share: None)
-    HERE.joinpath("preview.svg").write_text(draw_wide(story), encoding="utf-8")
-    HERE.joinpath("preview-narrow.svg").write_text(draw_narrow(story), encoding="utf-8")
+    for name, picture in pictures(_live_through(lambda share: None)).items():
+        HERE.joinpath(name).write_text(picture, encoding="utf-8")
+
+
+def pictures(story: Story) -> dict[str, str]:
+    """Return both pictures by the names of their files."""
+    return {"preview.svg": draw_wide(story), "preview-narrow.svg": draw_narrow(story)}
 
 
 def draw_wide(story: Story) -> str:

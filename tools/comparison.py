@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import equipoise as eq
+from equipoise.display import format_hundredths
 
 ROOT = Path(__file__).parents[1]
 HOME = ROOT / ".cache" / "toolkits"
@@ -72,7 +73,7 @@ def main() -> int:
         ways=" | ".join(WAYS),
         rows="\n".join(rows),
         problems="".join(f"\n- {line}" for line in problems),
-        ours=our_answers(lender, people),
+        ours=our_answers(),
     )
     (ROOT / "docs" / "understand" / "comparison.md").write_text(page, encoding="utf-8")
     print("wrote docs/understand/comparison.md", file=sys.stderr)
@@ -164,8 +165,10 @@ def shortened(text: str, length: int = 90) -> str:
     return "".join("\\" + letter if letter in "|<[]*_" else letter for letter in line)
 
 
-def our_answers(lender: eq.data.Lender, people: eq.worlds.People) -> str:
-    """Return what Equipoise says of the same table, and of the people who come after it."""
+def our_answers() -> str:
+    """Return what Equipoise answers about the same table, and about people who arrive later."""
+    lender = eq.data.fico_lender(groups=["White", "Black"])
+    people = lender.world.draw(SIZE, SEED)
     approved = people.decision == 1
     table = {
         "group": np.array(people.groups)[people.group],
@@ -184,17 +187,19 @@ def our_answers(lender: eq.data.Lender, people: eq.worlds.People) -> str:
         if audit.finding is not None:
             break
     found = audit.conclude()
-    return "\n".join(
-        f"| {what} | {finding.verdict} | {finding.lower:.3f} to {finding.upper:.3f} "
+    header = ["| | verdict | gap in points | overrides | failed loans |", "|---|---|---|---:|---:|"]
+    rows = [
+        f"| {what} | {finding.verdict} | {format_hundredths(finding.lower, finding.upper)} "
         f"| {finding.labels:,} | {finding.cost:,.0f} |"
         for what, finding in (("`eq.check`", free), ("`eq.AdaptiveAudit`", found))
-    )
+    ]
+    return "\n".join(header + rows)
 
 
 PAGE = """\
 # Comparison
 
-One lender, one question, five toolkits: *of those who would repay, do both groups get loans
+One lender, one question, five toolkits: *among applicants who would repay, are both groups approved
 equally often?* {size:,} applicants (the FICO lender, White and Black), whose every outcome happens
 to be known. The true difference of true positive rates among them is **{truth:.3f}**.
 
@@ -217,15 +222,15 @@ How to read it, column by column:
 - **Denials as failures.** Another reaction. It assumes that no denial was ever a mistake.
 
 None of this is a fault of the toolkits: they compute functions of `y_true` and `y_pred`, and half
-of `y_true` does not exist. Equipoise starts from there (`gamma = epsilon = delta = 0.05`, a failed
-override costs 1):
+of `y_true` does not exist. Equipoise is made for this table. With a tolerance and a margin of 5
+points, and an error probability of 5%, it answers:
 
-| | verdict | Delta | overrides | cost |
-|---|---|---|---|---|
+<!-- figures: comparison -->
 {ours}
+<!-- end of figures -->
 
-The first row is what the same table establishes, for free. The second is an audit on people who
-arrive afterwards.
+The first row is what the same table proves without any override. The second row is an audit of
+applicants who arrive later (`python -m docs.figures`).
 """
 
 

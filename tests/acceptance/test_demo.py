@@ -7,20 +7,23 @@ from collections.abc import Iterator
 from unittest.mock import patch
 
 import pytest
+from docs import figures, preview
 
 import equipoise as eq
 from equipoise.cli import demo
 from equipoise.simulation import run
+from tests.acceptance.documents import ROOT
 from tests.acceptance.shell import equipoise
 
 MAX_LINES = 45
 
 
 @pytest.fixture(autouse=True, scope="module")
-def lived_through_once() -> Iterator[None]:
+def story() -> Iterator[demo.Story]:
+    """Return the demonstration, which is lived through once for all tests."""
     story = demo._live_through(lambda share: None)
     with patch.object(demo, "_live_through", lambda progress: story):
-        yield
+        yield story
 
 
 def test_it_tells_four_beats_on_one_screen() -> None:
@@ -73,3 +76,20 @@ def test_the_run_that_is_shown_is_the_recorded_median() -> None:
     assert finding.cost == pytest.approx(typical["cost"]["50%"], rel=0.02)
     assert finding.verdict in demo.QUESTION.truth(lender.world.gap(demo.QUESTION.metric))
     assert typical["verdicts"]["FAIR"] <= 0.05 * typical["seeds"]
+
+
+def test_documents_show_its_figures(story: demo.Story) -> None:
+    """It fails if audits change: then ``python -m docs.figures`` is to be run."""
+    blocks = figures.story_blocks(story)
+    shown: set[str] = set()
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        text = page.read_text(encoding="utf-8")
+        assert figures.fill(text, blocks) == text, page.name
+        shown |= {name for _, name, _ in figures.BLOCK.findall(text)}
+    assert blocks.keys() <= shown
+    assert blocks["demo"].splitlines()[1] in equipoise("demo").stdout
+
+
+def test_pictures_show_its_figures(story: demo.Story) -> None:
+    for name, picture in preview.pictures(story).items():
+        assert (preview.HERE / name).read_text(encoding="utf-8") == picture, name

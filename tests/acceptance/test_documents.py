@@ -9,13 +9,14 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from docs import figures
 
 from equipoise.audits.estimated_rates import paper_tau
 from equipoise.levels import exp_level
 from equipoise.mixture.map_weights import ExpConstants
 from equipoise.question import Question
 from tests.acceptance.documents import ROOT, run_in_process
-from tests.profiles import quick
+from tests.profiles import FULL, quick
 
 DOCS = ROOT / "docs"
 PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"] + [
@@ -64,8 +65,17 @@ def test_the_messy_file_ends_with_a_verdict(in_a_folder: Path) -> None:
 
 
 def test_the_worked_example_ends_with_a_verdict(in_a_folder: Path) -> None:
-    assert "verdict: UNFAIR" in run_in_process("docs/start/five-minutes.md")
+    assert "verdict: UNFAIR" in run_in_process(figures.WORKED_EXAMPLE)
     assert (in_a_folder / "loans.html").exists()
+    blocks = figures.worked_example_blocks(figures.finding_of_worked_example())
+    text = (ROOT / figures.WORKED_EXAMPLE).read_text(encoding="utf-8")
+    assert figures.fill(text, blocks) == text  # else run python -m docs.figures
+
+
+@pytest.mark.skipif(not FULL, reason="seconds")
+def test_the_comparison_shows_what_equipoise_answers() -> None:
+    text = (DOCS / "understand" / "comparison.md").read_text(encoding="utf-8")
+    assert figures.fill(text, figures.comparison_blocks()) == text
 
 
 @pytest.mark.parametrize("page", PAGES)

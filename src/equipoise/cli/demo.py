@@ -127,13 +127,14 @@ def _typical_run() -> dict[str, Any]:
 
 def _tell(story: Story) -> list[Part]:
     """Return the story for people."""
+    from equipoise.display import format_figures, format_hundredths
     from equipoise.messages.answer import build_answer
 
     audit = story.audit
     answer = build_answer(audit)
     spread = story.typical["cost"]
-    gap_low, gap_high = _points(audit.lower), _points(audit.upper)
-    check_low, check_high = _points(story.check.lower), _points(story.check.upper)
+    gap_range = format_hundredths(audit.lower, audit.upper)
+    checked_range = format_hundredths(story.check.lower, story.check.upper)
     return [
         Heading("1. What the data seem to say"),
         f"{story.history.cells.total:,g} people applied for a loan. A credit score of 30 was "
@@ -142,7 +143,7 @@ def _tell(story: Story) -> list[Part]:
         "points, margin 5 points, error probability 5%.",
         Table(_naive_rows(story.check)),
         Heading("2. What the data prove"),
-        f"{story.check.verdict}: the gap could be anything from {check_low} to {check_high} "
+        f"{story.check.verdict}: the gap could be anything from {checked_range} "
         "points. It depends on what denied applicants would have done.",
         Heading("3. What an answer costs"),
         "The audit overrides some denials and waits for the outcomes. Each override that fails "
@@ -151,12 +152,12 @@ def _tell(story: Story) -> list[Part]:
         Heading("4. The audit, and the truth"),
         f"{answer.verdict}. {answer.sentence}",
         f"It overrode {audit.labels:,} denials, and {audit.cost:,.0f} of these people did not "
-        f"repay. Range of the gap: {gap_low} to {gap_high} points. True gap: "
-        f"{_points(story.gap)} points.",
+        f"repay. Range of the gap: {gap_range} points. True gap: {100.0 * story.gap:.1f} points.",
         f"This run is typical: {story.typical['seeds']} audits cost {spread['50%']:,.0f} in the "
         f"median (80% range {spread['10%']:,.0f} to {spread['90%']:,.0f}).",
         f"For comparison: theoretical minimum {story.least_cost:,.0f}. Published RS-Audit "
-        f"{story.exact_cost:,.0f} with exact constants, {story.printed_cost:,.0f} as printed.",
+        f"{format_figures(story.exact_cost)} with exact constants, "
+        f"{format_figures(story.printed_cost)} as printed.",
         "",
         "Next: equipoise check YOUR.csv --group COLUMN --decision COLUMN --outcome COLUMN",
         "Then: docs/start/five-minutes.md, or make serve for the dashboard.",
@@ -197,7 +198,3 @@ def _cost_rows(plan: Plan) -> list[Row]:
             }
         )
     return rows
-
-
-def _points(gap: float) -> str:
-    return f"{100.0 * gap:.1f}"
