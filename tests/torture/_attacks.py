@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-__all__ = ["add", "counted"]
+from equipoise.ledger import state_cache
+
+__all__ = ["add", "cache_often", "counted"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "ledger.md"
 SUMS = PAGE.with_suffix(".json")
@@ -14,8 +16,9 @@ INTRODUCTION = """# Attacks on the ledger
 <!-- generated: do not edit -->
 
 Each run of an attack adds to these sums (`docs/evidence/ledger.json`), until its total is reached.
-They began anew when the ledger was simplified; before that 10,000 kills lost nothing, 93,737
-changes were all found, and 1,000 verifications gave no false alarm.
+They began anew when the cache beside the chain came. The programs of these attacks store it every
+20 events, not every 2,000. Before that 10,000 kills lost nothing, 97,097 changes were all
+found, and 1,000 verifications gave no false alarm.
 """
 WORDS = {
     "ledger_kill": "Three programs ask and tell; one, two or all of them are killed (kill -9) and "
@@ -27,12 +30,19 @@ WORDS = {
     "every table and column in turn, or any bit, byte or line of an export; the head is known.",
 }
 
+CACHED_EVERY = 20  # events
+
 Sums = dict[str, dict[str, dict[str, int]]]
 
 
 def counted(attack: str, where: str, what: str) -> int:
     """Return what runs so far have counted."""
     return _read().get(attack, {}).get(where, {}).get(what, 0)
+
+
+def cache_often() -> None:
+    """Let programs that are forked from here store the state beside the chain every few events."""
+    state_cache.EVENTS_BEFORE_CACHING = CACHED_EVERY
 
 
 def add(attack: str, where: str, **counts: int) -> None:

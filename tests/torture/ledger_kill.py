@@ -63,6 +63,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> str:
     """Add rounds to what earlier runs have counted, until the total is reached."""
+    _attacks.cache_often()
     said, rounds = [], 0
     while rounds != options.rounds:
         kills = {way: _attacks.counted("ledger_kill", way, "kills") for way in WAYS}

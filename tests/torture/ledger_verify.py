@@ -30,6 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> str:
     """Add rounds, each on a fresh ledger, to what earlier runs have counted."""
+    _attacks.cache_often()
     said = []
     for kind, share in (("sqlite", 0.7), ("postgresql", 0.3)):
         while _attacks.counted("ledger_verify", kind, "verifications") < share * options.total:
