@@ -13,7 +13,10 @@ from typing import Any
 
 import pytest
 
+from equipoise.comparison import Comparison
+from equipoise.history import History
 from equipoise.ledger import LiveAudit
+from equipoise.question import Costs, Question
 from equipoise.service import tokens
 from tests.service.attacking import HOSTILE, kind, log_in, refusal, send_raw
 from tests.support.postgres import in_memory
@@ -255,6 +258,14 @@ def test_many_groups_cannot_take_the_memory_of_the_server(limited_server: Served
     assert answer.status_code == 413, answer.text
     assert answer.json()["type"] == "urn:equipoise:too-large"
     assert "60 groups take more than the 256 MB or 2 s" in answer.json()["detail"]
+    LiveAudit.create(  # by the shell, which has no limits
+        *(limited_server.settings.ledger, "many", History.from_cells(past)),
+        *(Question(compare=Comparison(leave_out=tuple(f"g{n}" for n in range(55)))), Costs(5, 100)),
+        confirm=True,
+    ).close_ledger()
+    answer = limited_server.as_("regulator").get("/v1/audits/many/plan?trial_runs=40")
+    assert answer.status_code == 413, answer.text
+    assert answer.json()["type"] == "urn:equipoise:too-large"
     assert limited_server.client().get("/readyz").status_code == 200
 
 

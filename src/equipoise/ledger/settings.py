@@ -243,11 +243,13 @@ def new_settings(
     approvals: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
     confirm: bool = False,
+    is_possible: bool = False,
 ) -> Settings:
     """Return the settings of an audit that could begin now, or refuse them; nothing is stored.
 
     ``seed`` is the audit's secret, 64 hexadecimal digits; the settings hold its hash. ``confirm``
-    says that the audit begins even if a group would keep it from ending.
+    says that the audit begins even if a group would keep it from ending. ``is_possible`` says that
+    the audit was tried before with the same past, question, costs, options and budget.
     """
     if not isinstance(seed, str) or not re.fullmatch("[0-9a-fA-F]{64}", seed):
         raise InvalidInput(f"'seed' must be 64 hexadecimal digits; got {seed!r}")
@@ -278,6 +280,8 @@ def new_settings(
     )
     _ = settings.group_names  # refuses groups whose names cannot be told apart
     settings.to_data()  # refuses costs that are not whole minor units
+    if is_possible:
+        return settings
     require_possible(settings)
     if audit == "adaptive" and not confirm:
         from equipoise.planning.feasibility import require_feasible

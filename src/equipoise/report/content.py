@@ -21,7 +21,7 @@ from equipoise.ledger.settings import Settings
 from equipoise.ledger.state import EvidencePoint
 from equipoise.messages.answer import Answer, build_answer
 from equipoise.metrics import METRICS
-from equipoise.planning import Forecast, Plan, forecast, plan
+from equipoise.planning import Forecast, forecast
 from equipoise.planning.make_plan import price_paper_audits
 from equipoise.planning.scenarios import denied_rates_by_outcomes, scenarios
 from equipoise.question import Costs, Verdict
@@ -177,18 +177,14 @@ def _hull(first: Interval, second: Interval) -> Interval:
     return replace(first, lower=lower, upper=upper)
 
 
-def plan_similar_audit(live: LiveAudit, *, trial_runs: int = 0) -> Plan:
-    """Plan an audit like this one, from its first request, with what it learnt of the denied.
+def estimate_denied_rates(live: LiveAudit) -> dict[str, float]:
+    """Return each group's r by what an audit has learnt of it so far.
 
-    It has one case: the denied succeed as often as observed so far, where the usual case of a plan
-    counts like ten labels. It is no forecast from here: an audit may have spent more than its plan
-    says.
+    A plan with it has one case: the denied succeed as often as observed, where the usual case of a
+    plan counts like ten labels. It is a plan of an audit like this one from its first request, and
+    no forecast from here: an audit may have spent more than its plan says.
     """
-    settings = live.settings
-    r = _estimate_denied_rates(settings.past.cells, live.status(), live.good_shares())
-    return plan(
-        settings.past, settings.question, settings.costs, denied_rate=r, trial_runs=trial_runs
-    )
+    return _estimate_denied_rates(live.settings.past.cells, live.status(), live.good_shares())
 
 
 def _estimate_denied_rates(

@@ -6,7 +6,6 @@ Pseudonyms travel in bodies, never in addresses, so that no log on the way holds
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Path, Query, Request
@@ -14,7 +13,6 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from prometheus_client import generate_latest
 from pydantic import StringConstraints
 
-from equipoise.cells import Cells
 from equipoise.finding import Finding
 from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.commands import person_of, printable, read_command
@@ -22,7 +20,7 @@ from equipoise.ledger.verify import PersonRecord, PersonState
 from equipoise.people import understand_group
 from equipoise.planning import Plan
 from equipoise.report import Report, to_html
-from equipoise.report.content import plan_similar_audit
+from equipoise.report.content import estimate_denied_rates
 from equipoise.service.access import Auditor, Reader, decode_path_part
 from equipoise.service.audit_metrics import describe_audits
 from equipoise.service.audits import new_seed, require_name_in_scope
@@ -159,13 +157,14 @@ def create(
     name = require_name_in_scope(decode_path_part(audit), caller)
     seed = new_seed()
     open_audits = request.app.state.audits
-    open_audits.require_within_limits(
-        *("create", Cells(body.past), body.question, body.costs),
+    is_possible = open_audits.require_within_limits(
+        *("create", body.history, body.question, body.costs),
         audit=body.audit,
         options=body.options,
+        budget=body.budget,
         confirm=body.confirm,
     )
-    settings = body.to_settings(name, seed)
+    settings = body.to_settings(name, seed, is_possible=is_possible)
     row = open_audits.begin(settings, seed, caller)
     return JSONResponse(audit_json(row))
 
@@ -200,9 +199,15 @@ def plan(
     """Plan an audit like this one, from its first request, with what it learnt of the denied.
 
     It may have spent more than its plan says; the status tells. Trial runs take seconds to minutes.
+    A plan of many groups, or with trial runs, has the memory and the time of an uploaded table.
     """
-    with context.audits.long_work() if trial_runs else nullcontext():
-        return JSONResponse(plan_similar_audit(context.reader, trial_runs=trial_runs).to_dict())
+    settings = context.reader.settings
+    data = context.audits.make_plan(
+        *(settings.past, settings.question, settings.costs),
+        denied_rate=estimate_denied_rates(context.reader),
+        trial_runs=trial_runs,
+    )
+    return JSONResponse(data)
 
 
 # -- proof ----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from math import inf
@@ -18,15 +18,16 @@ from typing import Any
 from urllib.parse import quote
 
 from equipoise._json import to_plain_data
-from equipoise.cells import Cells
 from equipoise.errors import InvalidInput
 from equipoise.history.coding import ValueReader
+from equipoise.history.past import Past
 from equipoise.ledger import LiveAudit, inputs
 from equipoise.ledger.settings import Settings
 from equipoise.ledger.store import AuditRow, Store
+from equipoise.planning import plan
 from equipoise.question import Costs, Question
 from equipoise.service.access import Caller
-from equipoise.service.limited_work import fits_limits, is_large
+from equipoise.service.limited_work import is_large, work_within_limits
 from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
 from equipoise.service.snapshot import ReportCache
@@ -148,29 +149,58 @@ class OpenAudits:
         finally:
             self._long_work_lock.release()
 
-    def require_within_limits(
-        self, work: str, cells: Cells, question: Question, costs: Costs, **more: Any
-    ) -> None:
-        """Refuse work for many groups that takes more memory or time than is set aside.
+    def make_plan(
+        self, past: Past, question: Question, costs: Costs, *, trial_runs: int, **more: Any
+    ) -> dict[str, Any]:
+        """Return the data of a plan.
 
         Raises
         ------
         HttpProblem
             ``too-large``, with the limits; ``busy``, if other long work is under way.
         """
-        if not is_large(cells):
-            return
+        more = {**more, "trial_runs": trial_runs}
+        if is_large(past.cells) or trial_runs:
+            answer = self._work_within_limits("plan", past, question, costs, more)
+            if "plan" in answer:
+                data: dict[str, Any] = answer["plan"]
+                return data
+        return plan(past, question, costs, **more).to_dict()
+
+    def require_within_limits(
+        self, work: str, past: Past, question: Question, costs: Costs, **more: Any
+    ) -> bool:
+        """Refuse work for many groups that takes more memory or time than is set aside.
+
+        Return whether an audit was tried there and can begin, so that it need not be tried again.
+
+        Raises
+        ------
+        HttpProblem
+            ``too-large``, with the limits; ``busy``, if other long work is under way.
+        """
+        if not is_large(past.cells):
+            return False
+        answer = self._work_within_limits(work, past, question, costs, more)
+        return "is_possible" in answer
+
+    def _work_within_limits(
+        self, work: str, past: Past, question: Question, costs: Costs, more: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
         memory = self.settings.read_memory
         seconds = self.settings.read_seconds
         with self.long_work():
-            fits = fits_limits(work, cells, question, costs, memory=memory, seconds=seconds, **more)
-        if not fits:
+            answer = work_within_limits(
+                work, past, question, costs, memory=memory, seconds=seconds, more=more
+            )
+        if answer is None:
             raise HttpProblem(
                 "too-large",
-                f"{len(cells)} groups take more than the {memory >> 20:,} MB or {seconds} s that "
-                "this server allows for one request: compare fewer groups, leave groups out, or "
-                "raise read_memory and read_seconds",
+                f"{len(past.cells)} groups take more than the {memory >> 20:,} MB or {seconds} s "
+                "that this server allows for one request: compare fewer groups, leave groups out, "
+                "or raise read_memory and read_seconds",
             )
+        return answer
 
     def require_ready(self) -> None:
         """Raise unless audits are loaded, a write is possible, and the ledger has what was seen."""

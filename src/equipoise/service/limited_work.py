@@ -1,9 +1,9 @@
-"""A program that tries large work of a web request within limits of memory and time.
+"""A program that does large work of a web request within limits of memory and time.
 
 What an audit or a plan takes grows with the number of groups, and one request must not take the
-memory of the server. So work for many groups is tried in a separate process first. The answer is
-``done`` if the limits sufficed, also where the work itself was refused: the server then repeats it
-and shows why.
+memory of the server. So work for many groups, and trial runs, are done in a separate process. It
+answers in JSON. No answer means that the limits were reached. Work that was refused is repeated by
+the server, which then shows why: it fits the limits.
 """
 
 from __future__ import annotations
@@ -18,34 +18,43 @@ from typing import Any
 from equipoise._json import to_plain_data
 from equipoise.cells import Cells
 from equipoise.errors import EquipoiseError
+from equipoise.history.past import Past
 from equipoise.question import Costs, Question
 from equipoise.service.table_reader import limit_resources
 
-FEW_GROUPS = 4  # work for more groups is tried in the limited process
+FEW_GROUPS = 4  # work for more groups is done in the limited process
 PROGRAM = (sys.executable, "-P", str(Path(__file__)))
 
 
 def is_large(cells: Cells) -> bool:
-    """Whether work about these groups is tried in the limited process first."""
+    """Whether work about these groups is done in the limited process."""
     return len(cells) > FEW_GROUPS
 
 
-def fits_limits(
-    work: str, cells: Cells, question: Question, costs: Costs, *, memory: int, seconds: int,
-    **more: Any
-) -> bool:  # fmt: skip
-    """Try work in a process of so many bytes and seconds of processor time; say if it sufficed.
+def work_within_limits(
+    work: str,
+    past: Past,
+    question: Question,
+    costs: Costs,
+    *,
+    memory: int,
+    seconds: int,
+    more: Mapping[str, Any],
+) -> dict[str, Any] | None:
+    """Do work in a process of so many bytes and seconds of processor time; None if it needs more.
 
     Parameters
     ----------
     work
-        ``plan`` or ``create``.
+        ``plan``, whose answer has the plan's data under ``plan``, or ``create``, whose answer has
+        ``is_possible``. The answer has ``is_refused`` if a value breaks a rule.
     more
         Further arguments of ``plan``, or of ``new_settings``.
     """
     job = {
         "work": work,
-        "cells": cells.to_dict(),
+        "cells": past.cells.to_dict(),
+        "exact": past.exact,
         "question": to_plain_data(question),
         "costs": to_plain_data(costs),
         "memory": memory,
@@ -57,34 +66,36 @@ def fits_limits(
             PROGRAM, input=json.dumps(job).encode(), capture_output=True, timeout=2 * seconds
         )
     except subprocess.TimeoutExpired:
-        return False
-    return process.stdout == b"done"
+        return None
+    if not process.stdout:
+        return None
+    answer: dict[str, Any] = json.loads(process.stdout)
+    return answer
 
 
 def _main() -> None:
     job = json.load(sys.stdin)
     limit_resources(job["memory"], job["seconds"])
     try:
-        _work(job)
+        answer = _work(job)
     except MemoryError:
         return
     except EquipoiseError:  # the server will find the same, and say it
-        pass
-    sys.stdout.write("done")
+        answer = {"is_refused": True}
+    sys.stdout.write(json.dumps(answer))
 
 
-def _work(job: Mapping[str, Any]) -> None:
-    from equipoise.history import History
+def _work(job: Mapping[str, Any]) -> dict[str, Any]:
     from equipoise.ledger.settings import new_settings
     from equipoise.planning import plan
 
-    past = History.from_cells(Cells.from_dict(job["cells"]))
+    past = Past(Cells.from_dict(job["cells"]), job["exact"])
     question = Question.from_dict(job["question"])
     costs = Costs.from_dict(job["costs"])
     if job["work"] == "plan":
-        plan(past, question, costs, **job["more"])
-    else:
-        new_settings("trial", past, question, costs, seed="0" * 64, **job["more"])
+        return {"plan": plan(past, question, costs, **job["more"]).to_dict()}
+    new_settings("trial", past, question, costs, seed="0" * 64, **job["more"])
+    return {"is_possible": True}
 
 
 if __name__ == "__main__":

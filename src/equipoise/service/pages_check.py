@@ -118,7 +118,7 @@ def create(caller: Auditor, request: Request, form: SentForm) -> Response:
         name = require_name_in_scope(form.text("name"), caller)
         seed = new_seed()
         audits.require_within_limits(
-            *("create", past.cells, variables["question"], variables["costs"]),
+            *("create", past, variables["question"], variables["costs"]),
             confirm=bool(form.text("confirm")),
         )
         settings = _settings_of(form, name, seed, past, variables["question"])
@@ -246,7 +246,7 @@ def _page_variables(form: Form, past: History, source: str, audits: OpenAudits) 
     denied_rates = denied_rates_by_ratio(past.cells, ratio)
     trial_runs = TRIAL_RUNS if form.text("trial_runs") else 0
     audits.require_within_limits(
-        *("plan", past.cells, question, costs), denied_rate=denied_rates, trial_runs=trial_runs
+        *("plan", past, question, costs), denied_rate=denied_rates, trial_runs=trial_runs
     )
     # Trial runs take seconds to minutes of a processor, so one caller at a time gets them.
     with audits.long_work() if trial_runs else nullcontext():

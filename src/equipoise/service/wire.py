@@ -244,11 +244,19 @@ class NewAudit(Model):
     question: Annotated[Question, _built_by(Question.from_dict)] = Question()
     costs: Annotated[Costs, _built_by(Costs.from_dict)] = Costs()
 
-    def to_settings(self, name: str, seed: str) -> Settings:
-        """Return the settings of the audit that is asked for, or refuse them."""
+    @property
+    def history(self) -> History:
+        """The past decisions."""
+        return History.from_cells(Cells(self.past))
+
+    def to_settings(self, name: str, seed: str, *, is_possible: bool) -> Settings:
+        """Return the settings of the audit that is asked for, or refuse them.
+
+        ``is_possible`` says that the audit was tried already.
+        """
         return new_settings(
             name,
-            History.from_cells(Cells(self.past)),
+            self.history,
             self.question,
             self.costs,
             seed=seed,
@@ -264,6 +272,7 @@ class NewAudit(Model):
             approvals=self.approvals,
             options=self.options,
             confirm=self.confirm,
+            is_possible=is_possible,
         )
 
 

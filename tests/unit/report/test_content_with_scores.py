@@ -9,7 +9,7 @@ from equipoise import Assist, Costs, History, LiveAudit, Question, Want
 from equipoise.bounds import expectation
 from equipoise.planning.scenarios import denied_rates_by_ratio
 from equipoise.report import Report, to_html
-from equipoise.report.content import plan_similar_audit
+from equipoise.report.content import estimate_denied_rates
 from equipoise.service.snapshot import Snapshot
 from equipoise.worlds import CellWorld
 
@@ -81,8 +81,8 @@ def test_estimates_are_the_observations_means_not_shares_of_those_asked(
             strict=True,
         )
     }
-    assert plan_similar_audit(live).cases[0].scenario.r == pytest.approx(seen)
-    world = CellWorld(live.settings.past.cells, plan_similar_audit(live).cases[0].scenario.r)
+    assert estimate_denied_rates(live) == pytest.approx(seen)
+    world = CellWorld(live.settings.past.cells, estimate_denied_rates(live))
     assert (
         report.published["RS-Audit"].cost == expectation("rs", world, QUESTION, report.costs).cost
     )
