@@ -334,6 +334,9 @@ class RowReader:
         # A person who was typed has no header: there the values come by role, in plain words.
         if coding is not None and header is not None:
             past_columns = tuple(coding.columns.get(role, ()))
+            if role == "person" and not set(past_columns) <= set(header):
+                # The table of outcomes may have had another name for it.
+                past_columns = tuple(coding.columns.get("person_of_outcomes", past_columns))
         if role in columns:
             self._columns[role] = (columns[role],)
         elif past_columns and set(past_columns) <= set(header or ()):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from equipoise.cli import past_options as reading
 from equipoise.cli.console import Output, can_ask, show
 from equipoise.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from equipoise.history.guided_reading import ReadingQuestion
+    from equipoise.history.guided_reading import ColumnProfile, ReadingQuestion
 
 app = typer.Typer(add_completion=False)
 
@@ -31,7 +33,9 @@ QUESTIONS = {
     "group": "Which column holds the group?",
     "decision": "Which column holds the decision?",
     "outcome": "Which column holds the outcome?",
-    "on": "Which column identifies a person in both files?",
+    "on": "Which column of the first file identifies a person?",
+    "on_outcomes": "Which column of the second file identifies a person?",
+    "latest": "People have several rows of outcomes. Which column says which row is the latest?",
 }
 
 
@@ -40,6 +44,8 @@ def read(
     files: Files = None,
     presets: Presets = False,
     save: SaveTo = "loans.toml",
+    table: reading.TableName = None,
+    encoding: reading.Encoding = None,
 ) -> None:
     """Ask what columns and values mean, show the counts and keep the answers.
 
@@ -57,31 +63,80 @@ def read(
         raise InvalidInput(
             "name the table of past decisions, and the file of outcomes if there is a second one"
         )
-    from equipoise.history import guided_reading
+    from equipoise.history.guided_reading import profile_columns
 
-    profiles = guided_reading.profile_columns(files)
-    column_questions = guided_reading.ask_for_columns(profiles)
+    interview = Interview(files, encoding, profile_columns(files, table, encoding))
     if not can_ask():
-        proposed = {question.role: question.proposal for question in column_questions}
-        value_questions: list[ReadingQuestion] = []
-        for role in ("decision", "outcome"):
-            if proposed[role]:
-                value_questions += guided_reading.ask_for_values(role, proposed[role], profiles)
-        data = {
-            "columns": [profile.to_dict() for profile in profiles],
-            "questions": [q.to_dict() for q in (*column_questions, *value_questions)],
-        }
-        show(Output(data, failure=typer.Exit(2)), True)
+        show(Output(interview.as_data(), failure=typer.Exit(2)), True)
         return
-    columns = {question.role: _ask(question) for question in column_questions}
-    meanings = {}
-    for role in ("decision", "outcome"):
-        for question in guided_reading.ask_for_values(role, columns[role], profiles):
-            meanings[role, question.value] = _ask(question)
-    arguments: dict[str, Any] = {**columns, **guided_reading.arguments_of(meanings)}
-    if len(files) > 1:
-        arguments["outcomes"] = files[1]
+    arguments = interview.ask()
+    if table is not None:
+        arguments["table"] = table
     _read_and_keep(files[0], arguments, save)
+
+
+@dataclass(frozen=True)
+class Interview:
+    """The questions about one file or two, asked of a person or written as data."""
+
+    files: Sequence[str]
+    encoding: str | None
+    profiles: Sequence[ColumnProfile]
+
+    def as_data(self) -> dict[str, Any]:
+        """Return columns and questions; those about values suppose the proposed columns."""
+        from equipoise.history.guided_reading import ask_for_columns
+
+        questions = [*ask_for_columns(self.profiles)]
+        proposed = {question.role: question.proposal for question in questions}
+        if len(self.files) > 1 and proposed["outcome"] and self._key_of(proposed):
+            questions += self._ask_for_latest(proposed)
+        questions += self._ask_for_values(proposed)
+        return {
+            "columns": [profile.to_dict() for profile in self.profiles],
+            "questions": [question.to_dict() for question in questions],
+        }
+
+    def ask(self) -> dict[str, Any]:
+        """Ask a person all questions; return the arguments of :meth:`History.read`."""
+        from equipoise.history.guided_reading import arguments_of, ask_for_columns
+
+        columns = {question.role: _ask(question) for question in ask_for_columns(self.profiles)}
+        arguments: dict[str, Any] = {
+            role: columns[role] for role in ("group", "decision", "outcome")
+        }
+        if self.encoding is not None:
+            arguments["encoding"] = self.encoding
+        if len(self.files) > 1:
+            arguments["outcomes"] = self.files[1]
+            arguments["on"] = columns["on"]
+            if "on_outcomes" in columns:  # the two files have different names for it
+                arguments["on"] += f"={columns['on_outcomes']}"
+            for question in self._ask_for_latest(columns):
+                arguments["latest"] = _ask(question)
+        questions = self._ask_for_values(columns)
+        meanings = {(question.role, question.value): _ask(question) for question in questions}
+        return {**arguments, **arguments_of(meanings)}
+
+    def _ask_for_latest(self, columns: Mapping[str, str]) -> tuple[ReadingQuestion, ...]:
+        from equipoise.history.guided_reading import ask_for_latest
+
+        key = self._key_of(columns)
+        return ask_for_latest(self.files[1], key, columns["outcome"], self.encoding)
+
+    def _ask_for_values(self, columns: Mapping[str, str]) -> list[ReadingQuestion]:
+        """Return the questions about values of the decision and the outcome, if both are known."""
+        from equipoise.history.guided_reading import ask_for_values
+
+        questions: list[ReadingQuestion] = []
+        for role in ("decision", "outcome"):
+            if columns[role]:
+                questions += ask_for_values(role, columns[role], self.profiles)
+        return questions
+
+    def _key_of(self, columns: Mapping[str, str]) -> str:
+        """Return the column that identifies people in the file of outcomes."""
+        return columns.get("on_outcomes", columns["on"])
 
 
 def _ask(question: ReadingQuestion) -> str:

@@ -19,10 +19,9 @@ from equipoise.history.joining import (
     find_join,
     is_id_name,
     open_people,
-    split_key,
 )
 from equipoise.history.marks import propose_mark
-from equipoise.history.options import ReadOptions, as_tuple
+from equipoise.history.options import ReadOptions, as_tuple, split_key
 from equipoise.history.problems import UnreadTable, propose_reading, read_with_fixes
 from equipoise.history.row_combinations import (
     RowCombination,

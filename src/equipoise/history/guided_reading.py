@@ -6,22 +6,24 @@ Nothing is read by a guess: every proposal is a question that a person answers.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from equipoise._json import JsonValue
+from equipoise.history.interpretation import MAX_PROPOSED_GROUPS
+from equipoise.history.joining import moment_columns, propose_key
 from equipoise.history.meanings import BAD_WORDS, GOOD_WORDS, NOTHING_WORDS
 from equipoise.history.options import ReadOptions
 from equipoise.history.sources import open_table
-from equipoise.history.values import is_missing, key_of, text_of
+from equipoise.history.tables import Table
+from equipoise.history.values import choose_labels, is_missing, key_of, tally, text_of
 
-MAX_LISTED_VALUES = 60  # a column with more different values is never proposed as a group
+MAX_LISTED_VALUES = MAX_PROPOSED_GROUPS  # of a column that is proposed for a role
 ROLE_NAMES: Mapping[str, str] = {
     "group": r"race|ethnic|sex|gender|group|nationality|religion|age_?(group|band)",
     "decision": r"action|decision|approv|grant|accept|admit|hired|released|disposition",
     "outcome": r"outcome|status|repaid|paid|default|result|perform|good|claim",
-    "id": r"(^|[\W_])(id|uli|key|number|no|nr)$|application$",
 }
 """Role -> what the name of its column often contains."""
 MEANINGS: Mapping[str, tuple[str, str, str]] = {
@@ -52,7 +54,8 @@ class ReadingQuestion(JsonValue):
     Attributes
     ----------
     role
-        ``"group"``, ``"decision"``, ``"outcome"`` or ``"on"``.
+        ``"group"``, ``"decision"`` or ``"outcome"``; ``"on"`` and ``"on_outcomes"`` for what
+        identifies a person in the first file and the second; ``"latest"`` for which row counts.
     column, value
         For the meaning of a value: the column and the value; empty for the column of a role.
     choices
@@ -69,15 +72,18 @@ class ReadingQuestion(JsonValue):
     rows: int = 0
 
 
-def profile_columns(places: Sequence[str], **options: Any) -> tuple[ColumnProfile, ...]:
-    """Return the columns of files, with their values where they are few."""
-    # Opening a table does not need its roles, which are not known yet.
-    reading = ReadOptions(group=" group", decision=" decision", outcome=" outcome", **options)
+def profile_columns(
+    places: Sequence[str], table: str | None = None, encoding: str | None = None
+) -> tuple[ColumnProfile, ...]:
+    """Return the columns of files, with their values where they are few.
+
+    ``table`` is the sheet or table of the first one.
+    """
     profiles = []
-    for place in places:
-        table = open_table(place, reading)
-        for column in table.columns:
-            counted = table.count([column], MAX_LISTED_VALUES + 1)
+    for index, place in enumerate(places):
+        opened = _open(place, table if index == 0 else None, encoding)
+        for column in opened.columns:
+            counted = opened.count([column], MAX_LISTED_VALUES + 1)
             values: dict[str, int] = {}
             if len(counted) <= MAX_LISTED_VALUES:
                 values = {text_of(value): int(count) for value, count in counted}
@@ -86,24 +92,69 @@ def profile_columns(places: Sequence[str], **options: Any) -> tuple[ColumnProfil
 
 
 def ask_for_columns(profiles: Sequence[ColumnProfile]) -> tuple[ReadingQuestion, ...]:
-    """Return a question for the column of each role."""
+    """Return a question for the column of each role, and for what joins two files."""
     files = list(dict.fromkeys(profile.file for profile in profiles))
-    questions = []
-    for role in ("group", "decision", "outcome"):
-        # The second file has the outcomes, the first one all else.
-        file = files[-1] if role == "outcome" else files[0]
-        candidates = [p.column for p in profiles if p.file == file and p.is_short]
-        proposals = [name for name in candidates if _is_called_like(role, name)]
-        questions.append(
-            ReadingQuestion(role, tuple(candidates), proposals[0] if proposals else "")
-        )
+    people = [profile for profile in profiles if profile.file == files[0]]
+    # The second file has the outcomes, the first one all else.
+    outcomes = [profile for profile in profiles if profile.file == files[-1]]
+    questions: list[ReadingQuestion] = []
+    for role, candidates in (("group", people), ("decision", people), ("outcome", outcomes)):
+        taken = {question.proposal for question in questions}
+        questions.append(_ask_for_role(role, candidates, taken))
     if len(files) > 1:
-        first = [profile.column for profile in profiles if profile.file == files[0]]
-        shared = [p.column for p in profiles if p.file == files[1] and p.column in first]
-        ids = [name for name in shared if _is_called_like("id", name)]
-        proposal = ids[0] if ids else (shared[0] if len(shared) == 1 else "")
-        questions.append(ReadingQuestion("on", tuple(shared or first), proposal))
+        questions += _ask_for_key(people, outcomes)
     return tuple(questions)
+
+
+def _ask_for_role(
+    role: str, profiles: Sequence[ColumnProfile], taken: Collection[str]
+) -> ReadingQuestion:
+    """Return the question for the column of a role; proposals are by its name or its words."""
+    short = [profile for profile in profiles if profile.is_short]
+    free = [profile for profile in short if profile.column not in taken]
+    proposals = [p.column for p in free if _is_called_like(role, p.column)]
+    if role in MEANINGS:
+        proposals += [p.column for p in free if any(_propose_meaning(role, v) for v in p.values)]
+    return ReadingQuestion(role, tuple(p.column for p in short), next(iter(proposals), ""))
+
+
+def _ask_for_key(
+    people: Sequence[ColumnProfile], outcomes: Sequence[ColumnProfile]
+) -> list[ReadingQuestion]:
+    """Return the question for the column that joins two files, or for one in each."""
+    people_columns = [profile.column for profile in people]
+    outcome_columns = [profile.column for profile in outcomes]
+    proposal = propose_key(people_columns, outcome_columns) or ""
+    shared = [column for column in people_columns if column in outcome_columns]
+    if shared:
+        return [ReadingQuestion("on", tuple(shared), proposal)]
+    person_column, _, outcome_key = proposal.partition("=")
+    return [
+        ReadingQuestion("on", tuple(people_columns), person_column),
+        ReadingQuestion("on_outcomes", tuple(outcome_columns), outcome_key),
+    ]
+
+
+def ask_for_latest(
+    place: str, key: str, outcome: str, encoding: str | None = None
+) -> tuple[ReadingQuestion, ...]:
+    """Return the question which row of a person counts, if people have several that differ."""
+    opened = _open(place, None, encoding)
+    _, n_repeated = opened.take([key, outcome]).missing_and_repeated(key)
+    if not n_repeated:
+        return ()
+    moments = moment_columns(opened, key)
+    others = [column for column in opened.columns if column not in (key, outcome)]
+    choices = tuple(dict.fromkeys([*moments, *others]))
+    return (ReadingQuestion("latest", choices, moments[0] if len(moments) == 1 else ""),)
+
+
+def _open(place: str, table: str | None, encoding: str | None) -> Table:
+    # Opening a table does not need its roles, which are not known yet.
+    options = ReadOptions(
+        group=" group", decision=" decision", outcome=" outcome", table=table, encoding=encoding
+    )
+    return open_table(place, options)
 
 
 def ask_for_values(
@@ -118,12 +169,15 @@ def ask_for_values(
         if profile.column == column:
             values = profile.values
     present = {value: count for value, count in values.items() if not is_missing(value)}
-    if {key_of(value) for value in present} <= {"0", "1"}:
+    rows_by_key = tally((key_of(value), count) for value, count in present.items())
+    if set(rows_by_key) <= {"0", "1"}:
         return ()
+    labels = choose_labels(present)  # spellings that differ in case and blanks are one value
     questions = []
-    for value, count in sorted(present.items(), key=lambda item: -item[1]):
-        proposal = _propose_meaning(role, value)
-        questions.append(ReadingQuestion(role, MEANINGS[role], proposal, column, value, count))
+    for key, count in sorted(rows_by_key.items(), key=lambda item: -item[1]):
+        label = labels[key]
+        proposal = _propose_meaning(role, label)
+        questions.append(ReadingQuestion(role, MEANINGS[role], proposal, column, label, count))
     return tuple(questions)
 
 

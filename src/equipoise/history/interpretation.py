@@ -16,7 +16,7 @@ from equipoise.comparison import WITHIN
 from equipoise.errors import few_of
 from equipoise.history.coding import AND, Coding, Grouping, YesNo
 from equipoise.history.meanings import NOTHING_WORDS, YES_WORDS, read_yes_no
-from equipoise.history.options import MEANINGS, ROLES, ReadOptions, Role, as_tuple
+from equipoise.history.options import MEANINGS, ROLES, ReadOptions, Role, as_tuple, split_key
 from equipoise.history.presets import load_preset
 from equipoise.history.problems import UnreadTable
 from equipoise.history.row_combinations import (
@@ -39,6 +39,7 @@ from equipoise.history.values import (
 from equipoise.messages import Fix, Note, Problem
 
 RowCombinations = Sequence[RowCombination]
+MAX_PROPOSED_GROUPS = 60  # a column with more different values is never proposed as groups
 NAME_OF_MISSING_GROUP = "not stated"  # as it is proposed, if no value of the table says so
 NOT_STATED_WORDS = (
     r"(.* )?not (stated|available|provided|specified|given|known|disclosed)|unknown|undisclosed|"
@@ -84,9 +85,12 @@ def interpret(
         "decision": (options.decision,),
         "outcome": (options.outcome,),
     }
-    person_column = options.id or (None if options.on is None else options.on.partition("=")[0])
+    join_columns = () if options.on is None else split_key(options.on)
+    person_column = options.id or next(iter(join_columns), None)
     if person_column is not None:
         columns["person"] = (person_column,)
+    if join_columns and join_columns[1] != join_columns[0]:
+        columns["person_of_outcomes"] = (join_columns[1],)
     missing_keys = tuple(map(key_of, as_tuple(options.missing_values)))
     notes = (*group_notes, *undecided_notes, *decision_notes, *outcome_notes, *left_out_notes)
     return Interpretation(rows, Coding(columns, grouping, decision, outcome, missing_keys), notes)
@@ -193,6 +197,8 @@ def _label_group_column(
     if len(labels) > options.max_groups:
         examples = [*labels.values()][:3]
         fields = {"column": column, "groups": len(labels), "examples": examples}
+        if len(labels) > MAX_PROPOSED_GROUPS:
+            raise UnreadTable(Problem("no-groups", fields))
         fix = Fix("max_groups", (len(labels),))
         raise UnreadTable(Problem("too-many-groups", fields, (fix,)))
     notes = spelling_notes(column, present)

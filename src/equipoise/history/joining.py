@@ -16,7 +16,7 @@ import narwhals as nw
 import sqlalchemy as sql
 
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.history.options import ReadOptions
+from equipoise.history.options import ReadOptions, split_key
 from equipoise.history.problems import UnreadTable
 from equipoise.history.sources import files_of, open_table, share_connection
 from equipoise.history.tables import LazyTable, SqlTable, Table, quoted_column
@@ -165,12 +165,6 @@ def is_id_name(column: str) -> bool:
     return re.search(ID_NAME, column.casefold()) is not None
 
 
-def split_key(on: str | None) -> tuple[str, str]:
-    """Return the columns that identify people in both tables: ``"uli"`` or ``"uli=loan_id"``."""
-    person_column, _, outcome_key = str(on).partition("=")
-    return person_column, outcome_key or person_column
-
-
 def _open_outcomes(source: Any, people: Table, options: ReadOptions) -> Table:
     """Open the table of outcomes: in a database it is another table of the same database."""
     is_database = isinstance(people, SqlTable) and people.engine != "DuckDB"
@@ -201,7 +195,7 @@ def _keep_latest(outcomes: Table, key: str, brought: Sequence[str], options: Rea
     _, n_repeated = outcomes.missing_and_repeated(key)
     if n_repeated:
         code = "outcomes-repeated" if options.latest is None else "outcomes-of-one-moment"
-        moments = [] if options.latest else _moment_columns(outcomes_of_people, key)
+        moments = [] if options.latest else moment_columns(outcomes_of_people, key)
         fields = {
             "column": key,
             "extra_rows": n_repeated,
@@ -229,7 +223,7 @@ def _require_sortable(outcomes: Table, column: str) -> None:
         raise UnreadTable(Problem("latest-not-sortable", fields))
 
 
-def _moment_columns(outcomes: Table, key: str) -> list[str]:
+def moment_columns(outcomes: Table, key: str) -> list[str]:
     """Return the columns whose largest value may say which row of a person is the latest."""
     columns = []
     for column in outcomes.columns:

@@ -310,6 +310,12 @@ def as_tuple(values: Any) -> tuple[Any, ...]:
     return (values,) if is_single else (*values,)
 
 
+def split_key(on: str | None) -> tuple[str, str]:
+    """Return the columns that identify people in both tables: ``"uli"`` or ``"uli=loan_id"``."""
+    person_column, _, outcome_key = str(on).partition("=")
+    return person_column, outcome_key or person_column
+
+
 def unwrap_single(values: Sequence[Any]) -> Any:
     """Return a single value as it is, several as a list."""
     return values[0] if len(values) == 1 else list(values)

@@ -85,6 +85,9 @@ TEXTS: Mapping[str, str] = {
     # -- groups ------------------------------------------------------------------------------------
     "too-many-groups": "Column {column} has {groups} different values, such as {examples:3}. Is it "
     "a score or an identifier? If these are groups: {fix}.",
+    "no-groups": "Column {column} has {groups} different values, such as {examples:3}. Is it a "
+    "score or an identifier? Name a column of groups. To read that many groups all the same: "
+    "{@max_groups=NUMBER}.",
     "group-missing": "Column {column} names no group in {rows:row}, written {written}. Fill them "
     "in, or give these people a name: {fix}.",
     "group-names-clash": "Columns {columns}: two groups would be called {group}. Rename the value "

@@ -199,7 +199,7 @@ BROKEN: dict[str, tuple[Table, dict[str, Any], str, dict[str, Any]]] = {
             race=["a"] * 1200, approved=[0] * 1200, repaid=[None] * 1199 + [1], id=list(range(1200))
         ),
         {"group": "id"},
-        "too-many-groups",
+        "no-groups",
         {"column": "id", "groups": 1200},
     ),
     "group missing": (

@@ -22,7 +22,7 @@ def message_with(code: str) -> Message:
         if name is None or name == "fix" or name.startswith("@"):
             continue
         fields[name] = "group" if spec in ("argument", "=COLUMN") else "x"
-        if name in LISTS and not (name == "groups" and code == "too-many-groups"):
+        if name in LISTS and not (name == "groups" and code in ("too-many-groups", "no-groups")):
             fields[name] = ["a", "b"]
         elif name in COUNTS or (name == "values"):
             fields[name] = {"a": 1}
