@@ -217,10 +217,10 @@ def format_hundredths(lower: float, upper: float) -> str:
     """
     low = round_down(100.0 * lower, 1)
     high = round_up(100.0 * upper, 1)
-    return f"{_trim_end(low)} to {_trim_end(high)}"
+    return f"{trim_hundredths(low)} to {trim_hundredths(high)}"
 
 
-def _trim_end(hundredths: str) -> str:
+def trim_hundredths(hundredths: str) -> str:
     """Return "0" and "100" without a decimal: they are the ends of the scale."""
     return {"0.0": "0", "100.0": "100"}.get(hundredths, hundredths)
 

@@ -310,6 +310,23 @@ def _event_of(rate: Rate) -> str | None:
     return None
 
 
+def name_rate_axis(name: str) -> str:
+    """Return what a rate counts, as the title of an axis in hundredths.
+
+    Examples
+    --------
+    >>> name_rate_axis("true_positive_rate"), name_rate_axis("selection_rate")
+    ('Approved, of 100 people who would turn out well', 'Approved, of 100 people')
+    """
+    rate = RATES[name]
+    event = _event_of(rate)
+    if event is None:
+        return f"{rate.words.capitalize()} (%)"
+    said = event.removeprefix("is ").replace("would turn", "turning").replace("turns", "turning")
+    people = _PEOPLE.get(frozenset(rate.whole), "people")
+    return f"{said[0].upper()}{said[1:]}, of 100 {people}"
+
+
 def _frequency_word(question: Question, rate: Rate) -> str:
     """Return which side of the other group the question asks about."""
     comparison = question.comparison

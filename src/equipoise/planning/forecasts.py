@@ -10,6 +10,8 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import exp, log
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +47,7 @@ class ForecastConstants(NamedTuple):
 
 
 FITTED_CONSTANTS = ForecastConstants()
+_NORMAL_QUANTILE = NormalDist().inv_cdf(COST_QUANTILES[-1])
 LEAST_DISTANCE = 0.1  # epsilons; what is nearer to the wrong answer costs no less
 ACCEPTABLE_WORK_FACTOR = 3.0  # rows are enough if the work is this many times an unlimited past's
 PAST_FACTORS = [1.5**power for power in range(1, 35)]  # by which past rows are multiplied in turn
@@ -119,13 +122,58 @@ class Forecast(JsonValue):
         return f"cannot be decided with this past; {describe_rows_needed([self])}"
 
     def range_in_all(self, spent: float) -> tuple[float, ...]:
-        """Return what an audit that has spent so much will cost in all: low, expected, high.
+        """Return what an audit costs in all that has spent so much and goes on: low, middle, high.
 
-        It is never less than what is spent. The tuple is empty where this past cannot decide.
+        These are the quantiles of :attr:`cost` among the audits that cost more than ``spent``. In
+        between and beyond them the logarithm of the cost is taken as normal, with one standard
+        deviation below the median and one above it. The tuple is empty where this past cannot
+        decide.
+
+        Examples
+        --------
+        >>> from equipoise.planning.scenarios import ScenarioKind
+        >>> case = Scenario(ScenarioKind.AS_GIVEN, {"A": 0.3}, 0.1, "FAIR")
+        >>> cost = {"0.1": 50.0, "0.5": 100.0, "0.9": 200.0}
+        >>> forecast = Forecast(case, cost, {"A": 150.0}, 400.0)
+        >>> [round(cost) for cost in forecast.range_in_all(0.0)]
+        [50, 100, 200]
+        >>> [round(cost) for cost in forecast.range_in_all(150.0)]
+        [156, 192, 295]
         """
         if not self.is_decidable:
             return ()
-        return tuple(max(cost or 0.0, spent) for cost in self.cost.values())
+        below = self._share_below(spent)
+        return tuple(
+            max(self._cost_of_share(below + quantile * (1.0 - below)), spent)
+            for quantile in COST_QUANTILES
+        )
+
+    @property
+    def _deviations(self) -> tuple[float, float]:
+        """The standard deviations of the logarithm of the cost, below and above the median."""
+        low, median, high = self.cost["0.1"], self.cost["0.5"], self.cost["0.9"]
+        assert median is not None  # where audits are decided
+        below = log(median / low) / _NORMAL_QUANTILE if low and median else 0.0
+        above = log(high / median) / _NORMAL_QUANTILE if high and median else below
+        return max(below, 1e-9), max(above, 1e-9)
+
+    def _share_below(self, cost: float) -> float:
+        """Return the share of the audits that cost at most so much."""
+        if cost <= 0.0 or not self.median:
+            return 0.0
+        nats = log(cost / self.median)
+        below, above = self._deviations
+        share = NormalDist().cdf(nats / (below if nats < 0.0 else above))
+        # In the far tail a share of 1 would leave nothing to divide.
+        return min(share, 1.0 - 1e-12)
+
+    def _cost_of_share(self, share: float) -> float:
+        """Return what this share of the audits cost at most."""
+        if not self.median:
+            return 0.0
+        below, above = self._deviations
+        deviations = NormalDist().inv_cdf(min(share, 1.0 - 1e-13))
+        return self.median * exp(deviations * (below if deviations < 0.0 else above))
 
     def __str__(self) -> str:
         text = f"if {self.scenario.name}: "

@@ -18,7 +18,7 @@ from equipoise.finding import Finding, Interval
 from equipoise.free_check import Check, bands_from_past, check, gap_bounds
 from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.settings import Settings
-from equipoise.ledger.state import EvidencePoint
+from equipoise.ledger.state import EvidencePoint, SpendingPoint
 from equipoise.messages.answer import Answer, build_answer
 from equipoise.metrics import METRICS
 from equipoise.planning import Forecast, forecast
@@ -26,6 +26,8 @@ from equipoise.planning.make_plan import price_paper_audits
 from equipoise.planning.scenarios import denied_rates_by_outcomes, scenarios
 from equipoise.question import Costs, Verdict
 from equipoise.report.selection import SelectionRow, selection_table
+
+EVIDENCE_POINTS = 120  # moments at which the evidence is drawn
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,8 @@ class Report(JsonValue):
         People and money by group, drift, who did what, and the head of the chain.
     selection, four_fifths
         The regulator's table, and the ratio of the lowest approval rate to the highest.
-    evidence
-        How the range of the gap narrowed.
+    evidence, spending
+        How the evidence for both answers grew, and what was spent over time.
     published
         What the published audits are expected to cost on the same people (minor units).
     forecast
@@ -95,6 +97,7 @@ class Report(JsonValue):
     seed_hash: str
     seed: str | None
     software: str
+    spending: tuple[SpendingPoint, ...] = ()
 
     @classmethod
     def of(cls, live: LiveAudit, *, evidence: tuple[EvidencePoint, ...] | None = None) -> Report:
@@ -105,7 +108,7 @@ class Report(JsonValue):
         live
             The audit.
         evidence
-            How the range of the gap narrowed, where the caller knows; replayed if left out.
+            How the evidence grew, where the caller knows; replayed if left out.
         """
         require_kind("live", live, LiveAudit, "a LiveAudit, as LiveAudit.open returns it")
         settings = live.settings
@@ -125,7 +128,7 @@ class Report(JsonValue):
             status=status,
             selection=selection,
             four_fifths=four_fifths,
-            evidence=live.evidence_history() if evidence is None else evidence,
+            evidence=live.evidence_history(EVIDENCE_POINTS) if evidence is None else evidence,
             published=_price_published_audits(settings, r),
             forecast=forecast_similar_audit(live, status),
             sensitivity=_sensitivity(settings, status, good_shares),
@@ -133,6 +136,7 @@ class Report(JsonValue):
             seed_hash=settings.seed_hash,
             seed=live.seed if status.concluded is not None else None,
             software=__version__,
+            spending=live.spending_history(),
         )
 
     @property

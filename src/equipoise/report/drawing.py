@@ -1,32 +1,18 @@
-"""A drawing as SVG: marks, axes and legends, measured in percent across and in pixels down.
+"""A drawing as SVG: marks and axes, measured in percent across and in pixels down.
 
-So bars grow with the page and letters do not, on a phone as on a wide screen. What must break into
-lines on a small page stands below the picture as HTML: what an axis measures, what colours mean.
+So bars grow with the page and letters do not, on a phone as on a wide screen. Colours are classes
+of the style sheet that report and dashboard share (``templates/look.css``), where each has one
+meaning; outside of a page a drawing has no colours.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
-from equipoise.finding import Interval
-
 Points = Sequence[tuple[float, float]]
-
-# The page's style sets these colours, by day and by night; outside of a page those by day count.
-INK = "var(--ink, #1f2933)"
-MUTED = "var(--muted, #5f6c7b)"
-RULE = "var(--rule, #d5dbe1)"
-PAPER = "var(--paper, #ffffff)"
-SAND = "var(--sand, #e9e4d8)"
-BLUE = "var(--blue, #24588f)"
-PALE = "var(--pale, #b9cde3)"
-FAIR_COLOUR = "var(--fair, #00735c)"
-FAIR_PALE = "var(--fair-pale, #d9efe8)"
-UNFAIR_COLOUR = "var(--unfair, #b0440f)"
-UNFAIR_PALE = "var(--unfair-pale, #f7e2d6)"
 
 
 def round_ticks(high: float, max_steps: int) -> list[float]:
@@ -37,105 +23,148 @@ def round_ticks(high: float, max_steps: int) -> list[float]:
     >>> round_ticks(0.34, 6)
     [0.0, 0.1, 0.2, 0.3]
     """
-    least_step = high / max_steps
-    magnitude = 10.0 ** math.floor(math.log10(least_step))
-    # The tolerance keeps a step that is round already from being rounded up.
-    steps = [factor * magnitude for factor in (1, 2, 5, 10)]
-    step = next(step for step in steps if step >= least_step * (1 - 1e-9))
+    step = round_step(high, max_steps)
     n_steps = int(high / step + 1e-9)
     return [round(index * step, 12) for index in range(n_steps + 1)]
 
 
-class Picture:
-    """A drawing that is built up mark by mark: x from 0 to ``high``, y in pixels.
+def round_step(width: float, max_steps: int) -> float:
+    """Return the least of 1, 2, 5, 10, … that fits at most ``max_steps`` times into a width.
 
-    ``title`` describes the drawing for screen readers.
+    Examples
+    --------
+    >>> round_step(0.34, 6), round_step(70, 4)
+    (0.1, 20.0)
+    """
+    least_step = width / max_steps
+    magnitude = 10.0 ** math.floor(math.log10(least_step))
+    # The tolerance keeps a step that is round already from being rounded up.
+    steps = [factor * magnitude for factor in (1, 2, 5, 10)]
+    return round(next(step for step in steps if step >= least_step * (1 - 1e-9)), 12)
+
+
+class Drawing:
+    """A drawing that is built up mark by mark: x from ``low`` to ``high``, y in pixels.
+
+    Texts are escaped here, so whatever a caller passes is text.
     """
 
-    def __init__(self, title: str, height: float, high: float = 1.0) -> None:
+    def __init__(self, high: float, low: float = 0.0) -> None:
+        self.low = low
         self.high = high
-        self._marks = [
-            f'<svg class="chart" height="{height:g}" role="img" aria-label="{escape(title)}">'
-        ]
+        self._marks: list[str] = []
 
-    def _percent(self, x: float) -> str:
-        return f"{100.0 * x / self.high:.2f}"
+    def percent(self, x: float) -> str:
+        """Return where a value lies between the ends, as SVG writes it."""
+        return f"{100.0 * (x - self.low) / (self.high - self.low):.2f}%"
 
-    def bar(self, start: float, end: float, y: float, height: float, fill: str) -> None:
-        """Draw a bar; one too narrow to see is made visible."""
-        width = max(end - start, 0.004 * self.high)
+    def bar(
+        self, start: float, end: float, y: str, height: str, name: str, *, down: float = 0.0
+    ) -> None:
+        """Draw a bar, ``down`` pixels below y; one too narrow to see is made visible."""
+        width = max(end - start, 0.004 * (self.high - self.low))
+        move = f' transform="translate(0 {down:g})"' if down else ""
         self._marks.append(
-            f'<rect x="{self._percent(start)}%" y="{y:.1f}" width="{self._percent(width)}%" '
-            f'height="{height:g}" fill="{fill}"/>'
+            f'<rect class="{name}" x="{self.percent(start)}" '
+            f'width="{self.percent(self.low + width)}" y="{y}" height="{height}"{move}/>'
         )
 
-    def range(self, interval: Interval, y: float, height: float, fill: str) -> None:
-        """Draw an interval as a bar, with a rimmed dot at the best guess."""
-        self.bar(interval.lower, interval.upper, y, height, fill)
-        if interval.estimate is not None:
-            self._marks.append(
-                f'<circle cx="{self._percent(interval.estimate)}%" cy="{y + height / 2:.1f}" r="6" '
-                f'fill="{INK}" stroke="{PAPER}" stroke-width="1.5"/>'
-            )
+    def dot(
+        self, x: float, y: str, name: str = "dot", *, radius: float = 5.5, down: float = 0.0
+    ) -> None:
+        """Draw a dot; a hollow one is an estimate."""
+        move = f' transform="translate(0 {down:g})"' if down else ""
+        self._marks.append(
+            f'<circle class="{name}" cx="{self.percent(x)}" cy="{y}" r="{radius:g}"{move}/>'
+        )
 
     def line(
-        self, x1: float, y1: float, x2: float, y2: float, stroke: str, *, width: float = 1.0,
-        dashes: str = "none",
-    ) -> None:  # fmt: skip
+        self, x1: float, y1: str, x2: float, y2: str, name: str, *, width: float = 1.0
+    ) -> None:
         """Draw a straight line."""
         self._marks.append(
-            f'<line x1="{self._percent(x1)}%" y1="{y1:.1f}" x2="{self._percent(x2)}%" '
-            f'y2="{y2:.1f}" stroke="{stroke}" stroke-width="{width:g}" '
-            f'stroke-dasharray="{dashes}"/>'
+            f'<line class="{name}" x1="{self.percent(x1)}" y1="{y1}" x2="{self.percent(x2)}" '
+            f'y2="{y2}" stroke-width="{width:g}"/>'
         )
-
-    def curve(self, band: Points, line: Points) -> None:
-        """Fill a band and draw a line; both stretch with the page, the line's width does not."""
-        top = min(y for _, y in band)
-        bottom = max(y for _, y in [*band, *line])
-        height = f"{max(bottom - top, 1.0):.1f}"
-        view = f'viewBox="0 {top:.1f} 100 {height}" preserveAspectRatio="none"'
-        self._marks.append(
-            f'<svg y="{top:.1f}" width="100%" height="{height}" {view}>'
-            f'<polygon points="{self._join(band)}" fill="{PALE}" opacity="0.75"/>'
-            f'<polyline points="{self._join(line)}" fill="none" stroke="{BLUE}" stroke-width="2.5" '
-            'vector-effect="non-scaling-stroke"/></svg>'
-        )
-
-    def _join(self, points: Points) -> str:
-        return " ".join(f"{self._percent(x)},{y:.1f}" for x, y in points)
 
     def text(
-        self, x: float, y: float, text: str, *, fill: str = INK, shift: float = 0.0,
-        size: float = 12, anchor: str = "start", bold: bool = False,
+        self, x: float, y: float, text: str, name: str = "", *, shift: float = 0.0,
+        anchor: str = "start",
     ) -> None:  # fmt: skip
         """Write a text, ``shift`` pixels beside a place."""
         self._marks.append(
-            f'<text x="{self._percent(x)}%" dx="{shift:g}" y="{y:.1f}" font-size="{size:g}" '
-            f'fill="{fill}" text-anchor="{anchor}" font-weight="{600 if bold else 400}">'
-            f"{escape(text)}</text>"
+            f'<text class="{name}" x="{self.percent(x)}" dx="{shift:g}" y="{y:g}" '
+            f'text-anchor="{anchor}">{escape(text)}</text>'
         )
 
-    def axis(self, y: float, max_steps: int, *, hundredths: bool = False) -> None:
-        """Draw an axis with round numbers; ``hundredths`` writes shares as percentages."""
-        self.line(0.0, y, self.high, y, MUTED)
-        for tick in round_ticks(self.high, max_steps):
+    def curves(self, top: float, height: float, curves: Sequence[tuple[str, str]]) -> None:
+        """Draw paths of (class, path) that stretch with the page, while their lines do not.
+
+        A path has x in units of the drawing and y in pixels from ``top``.
+        """
+        paths = [f'<path class="{name}" d="{path}"/>' for name, path in curves]
+        self._marks.append(
+            f'<svg x="0" y="{top:g}" width="100%" height="{height:g}" overflow="visible" '
+            f'viewBox="{self.low:g} 0 {self.high - self.low:g} {height:g}" '
+            f'preserveAspectRatio="none" aria-hidden="true">{"".join(paths)}</svg>'
+        )
+
+    def axis(
+        self, y: float, title: str, max_steps: int, *, most: float | None = None,
+        hundredths: bool = False,
+    ) -> None:  # fmt: skip
+        """Draw an axis with round numbers, up to ``most``, and what it measures below them."""
+        self.line(self.low, f"{y:g}", self.high, f"{y:g}", "l-axis")
+        for tick in round_ticks(min(self.high, most or self.high), max_steps):
             label = f"{tick * 100:g}" if hundredths else f"{tick:,g}"
-            self.line(tick, y, tick, y + 5, MUTED)
-            self.text(tick, y + 18, label, anchor="middle", fill=MUTED)
+            if tick >= 1e6 and not hundredths:
+                label = f"{tick:,.0f}"
+            self.line(tick, f"{y:g}", tick, f"{y + 5:g}", "l-axis")
+            # A number at the right edge would stick out.
+            is_last = tick > 0.96 * self.high
+            self.text(tick, y + 18, label, "quiet", anchor="end" if is_last else "middle")
+        middle = (self.low + self.high) / 2
+        self.text(middle, y + 36, title, "quiet", anchor="middle")
 
-    def done(self, axis: str, legend: Mapping[str, str] | None = None) -> Markup:
-        """Return the drawing with what its axis measures and what its colours mean."""
-        # Markup is trusted as it is, so every text must have gone through escape().
-        parts = [*self._marks, "</svg>"]
-        if axis:
-            parts.append(f'<p class="axis">{escape(axis)}</p>')
-        if legend:
-            entries = [_legend_entry(meaning, colour) for meaning, colour in legend.items()]
-            parts.append(f'<p class="legend">{"".join(entries)}</p>')
-        return Markup("".join(parts))
+    def to_chart(self, kind: str, height: float, label: str) -> Markup:
+        """Return a chart with a text that says what it shows, for whoever cannot see it."""
+        return Markup(
+            f'<svg class="chart {kind}" height="{height:g}" role="img" '
+            f'aria-label="{escape(label)}">{self._joined}</svg>'
+        )
+
+    def to_cell(self) -> Markup:
+        """Return the drawing for a table, whose other columns have the numbers."""
+        return Markup(f'<svg aria-hidden="true">{self._joined}</svg>')
+
+    @property
+    def _joined(self) -> str:
+        return "".join(self._marks)
 
 
-def _legend_entry(meaning: str, colour: str) -> str:
-    swatch = f'<svg class="swatch"><rect width="14" height="14" fill="{colour}"/></svg>'
-    return f"<span>{swatch}{escape(meaning)}</span>"
+def step_path(points: Points) -> str:
+    """Return a path that keeps its height until the next point."""
+    (x, y), *rest = points
+    parts = [f"M{x:g} {y:.1f}"]
+    parts += [f"H{x:g}V{y:.1f}" for x, y in rest]
+    return "".join(parts)
+
+
+KEY_MARKS = {
+    "dot": '<circle class="dot" cx="9" cy="6" r="5"/>',
+    "now": '<rect class="now" width="18" height="10" y="1"/>',
+    "before": '<rect class="before" width="18" height="10" y="1"/>',
+    "tol": '<rect class="tol" width="18" height="10" y="1"/>',
+    "spent": '<rect class="spent" width="18" height="10" y="1"/>',
+    "held": '<rect class="held" width="18" height="10" y="1"/>',
+    "unspent": '<rect class="unspent" width="18" height="10" y="1"/>',
+}
+
+
+def key(entries: Sequence[tuple[str, str]]) -> Markup:
+    """Return what marks mean: (mark, meaning) in the order in which they are listed."""
+    items = [
+        f'<li><svg aria-hidden="true">{KEY_MARKS[mark]}</svg>{escape(meaning)}</li>'
+        for mark, meaning in entries
+    ]
+    return Markup(f'<ul class="key">{"".join(items)}</ul>')

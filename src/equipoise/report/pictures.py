@@ -1,178 +1,585 @@
-"""The pictures of reports and of the dashboard."""
+"""The pictures of reports and of the dashboard.
+
+Functions that take a report or findings choose what is drawn; those below them draw plain numbers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
+from equipoise.comparison import GapScale
+from equipoise.display import format_figures, format_hundredths, trim_hundredths
 from equipoise.finding import Finding, Interval
-from equipoise.messages.answer import name_gap_unit
-from equipoise.question import Question
+from equipoise.free_check import Check
+from equipoise.ledger.state import EvidencePoint, SpendingPoint
+from equipoise.messages.answer import name_gap_unit, name_rate_axis
+from equipoise.question import Question, Verdict
 from equipoise.rates import RATES
 from equipoise.report.content import Report
-from equipoise.report.drawing import (
-    BLUE,
-    FAIR_COLOUR,
-    FAIR_PALE,
-    INK,
-    MUTED,
-    PALE,
-    PAPER,
-    RULE,
-    SAND,
-    UNFAIR_COLOUR,
-    UNFAIR_PALE,
-    Picture,
-    round_ticks,
-)
+from equipoise.report.drawing import Drawing, key, round_step, round_ticks, step_path
 from equipoise.report.selection import FOUR_FIFTHS, SelectionRow
 
-GAP_ROW_HEIGHT = 56.0  # pixels, as all heights
-RATE_ROW_HEIGHT = 54.0
-IMPACT_ROW_HEIGHT = 48.0
-AXIS_HEIGHT = 24.0  # below a picture, for the numbers of its axis
+# Heights are in pixels.
+FLAGS_HEIGHT = 56.0  # of the names of the three zones, one line each
+GAP_ROW_HEIGHT = 44.0
+AXIS_HEIGHT = 40.0  # below a chart, for the numbers and the title of its axis
+TIME_TOP = 30.0  # above a chart over time, for the title of its vertical axis
+TIME_HEIGHT = 190.0
+LABEL_HEIGHT = 16.0
+
+MAX_DRAWN_DECADES = 4  # below 1: an answer with less evidence is as good as ruled out
+MAX_BUDGET_FACTOR = 3.0  # a budget above so many times the other amounts is named, not drawn
+PEOPLE_TITLE = "People since the audit began"
+
+FormatMoney = Callable[[float], str]
+
+
+# -- the gap --------------------------------------------------------------------------------------
 
 
 def draw_gap(free: Finding | None, finding: Finding) -> Markup:
-    """Draw where the gap may be, before and now, against the question's two lines.
+    """Draw where the gap may be, before and now, over the zones of the question.
 
     Parameters
     ----------
     free
-        What past data alone established, for a first bar; None for one bar.
+        What historical data alone established, for a first bar; None for one bar.
     finding
         What is established now.
     """
-    question = finding.question
     current = Interval(finding.lower, finding.upper, finding.estimate)
-    rows = [("past data" if free is None else "now", current, BLUE)]
-    if free is not None:
-        rows.insert(0, ("before, for free", Interval(free.lower, free.upper), PALE))
-    largest = max(interval.upper for _, interval, _ in rows)
-    # Room for the zone "unfair" beside the threshold, even if all ranges lie below it.
-    highest = min(1.0, max(largest, question.threshold * 1.6) * 1.04)
-    top = 24.0
-    bottom = top + 8.0 + GAP_ROW_HEIGHT * len(rows)
-    title = "The gap between groups: established range"
-    picture = Picture(title, bottom + AXIS_HEIGHT, highest)
-    _draw_zones(picture, question, top, bottom)
-    for index, (label, interval, colour) in enumerate(rows):
-        baseline = top + 18 + GAP_ROW_HEIGHT * index
-        picture.text(0.0, baseline, label, shift=6, bold=interval is current, size=13)
-        picture.range(interval, baseline + 10, 16, colour)
-    picture.axis(bottom, 5, hundredths=True)
-    return picture.done(f"gap between groups, {name_gap_unit(question)}")
+    if isinstance(finding, Check) or free is None:
+        return draw_gap_ranges(finding.question, [GapRange("Historical data", current)])
+    before = GapRange("Historical data alone", Interval(free.lower, free.upper), is_now=False)
+    overrides = "override" if finding.labels == 1 else "overrides"
+    now = GapRange(f"After {finding.labels:,} {overrides}", current)
+    return draw_gap_ranges(finding.question, [before, now])
 
 
-def _draw_zones(picture: Picture, question: Question, top: float, bottom: float) -> None:
-    """Colour where the gap is fair, where both answers are right, and where it is unfair."""
-    zones = (
-        (0.0, question.gamma, FAIR_PALE, "fair"),
-        (question.gamma, question.threshold, SAND, "either"),
-        (question.threshold, picture.high, UNFAIR_PALE, "unfair"),
-    )
-    for start, end, colour, name in zones:
-        picture.bar(start, end, top, bottom - top, colour)
-        if end - start > 0.11 * picture.high:  # else the name would not fit
-            picture.text((start + end) / 2, top - 8, name, anchor="middle", fill=MUTED)
+class GapRange(NamedTuple):
+    """A range of the gap, what it rests on, and whether it is the one that holds now."""
+
+    label: str
+    interval: Interval
+    is_now: bool = True
+
+
+def draw_gap_ranges(question: Question, ranges: Sequence[GapRange]) -> Markup:
+    """Draw ranges of the gap over the three zones of a question, numbers at their ends."""
+    largest = max(gap_range.interval.upper for gap_range in ranges)
+    # Room for the last number, and for the name of the zone "UNFAIR is right".
+    high = min(1.09, max(1.09 * largest, 2.6 * question.threshold))
+    bottom = FLAGS_HEIGHT + GAP_ROW_HEIGHT * len(ranges)
+    drawing = Drawing(high)
+    _draw_zones(drawing, question, bottom)
+    said = []
+    for index, (label, interval, is_now) in enumerate(ranges):
+        _draw_gap_row(drawing, label, interval, FLAGS_HEIGHT + GAP_ROW_HEIGHT * index, is_now)
+        estimate = ""
+        if interval.estimate is not None:
+            estimate = f", estimate {100 * interval.estimate:.1f}"
+        said.append(f"{label}: {interval.hundredths}{estimate}.")
+    unit = name_gap_unit(question)
+    drawing.axis(bottom, f"Gap between two groups ({unit})", 5, most=1.0, hundredths=True)
+    said += [f"{text}." for _, _, _, text in _zones(question, high)]
+    chart = drawing.to_chart("gap", bottom + AXIS_HEIGHT, f"Range of the gap. {' '.join(said)}")
+    entries = []
+    if any(gap_range.interval.estimate is not None for gap_range in ranges):
+        entries.append(("dot", "Estimate"))
+    if len(ranges) > 1:
+        entries += [("now", "Range now"), ("before", "Range from historical data alone")]
+    return chart + key(entries) if entries else chart
+
+
+def _zones(question: Question, high: float) -> list[tuple[str, float, float, str]]:
+    """Return the name, the ends and the text of each zone of the gap."""
+    gamma = f"{100 * question.gamma:.3g}"
+    threshold = f"{100 * question.threshold:.3g}"
+    return [
+        ("fair", 0.0, question.gamma, f"FAIR is right: up to {gamma}"),
+        ("open", question.gamma, question.threshold, f"Either is right: {gamma} to {threshold}"),
+        ("unfair", question.threshold, high, f"UNFAIR is right: above {threshold}"),
+    ]
+
+
+def _draw_zones(drawing: Drawing, question: Question, bottom: float) -> None:
+    """Colour the zones; each has a flag at its left edge, on a line of its own."""
+    for index, (name, start, end, text) in enumerate(_zones(question, drawing.high)):
+        flag_top = 2.0 + 18.0 * index
+        if end > start:
+            drawing.bar(start, end, f"{FLAGS_HEIGHT:g}", f"{bottom - FLAGS_HEIGHT:g}", f"z-{name}")
+        drawing.line(start, f"{flag_top:g}", start, f"{FLAGS_HEIGHT:g}", f"l-{name}", width=2)
+        is_far_right = start > 0.55 * drawing.high
+        drawing.text(
+            start,
+            flag_top + 10,
+            text,
+            f"t-{name} b",
+            shift=-6 if is_far_right else 6,
+            anchor="end" if is_far_right else "start",
+        )
+
+
+def _draw_gap_row(
+    drawing: Drawing, label: str, interval: Interval, top: float, is_now: bool
+) -> None:
+    middle = top + 31
+    drawing.text(0.0, top + 17, label, "b" if is_now else "", shift=6)
+    mark = "now" if is_now else "before"
+    drawing.bar(interval.lower, interval.upper, f"{middle - 7:g}", "14", mark)
+    low, high = format_hundredths(interval.lower, interval.upper).split(" to ")
+    drawing.text(interval.lower, middle + 5, low, "b", shift=-5, anchor="end")
+    drawing.text(interval.upper, middle + 5, high, "b", shift=6)
+    if interval.estimate is not None:
+        drawing.dot(interval.estimate, f"{middle:g}", radius=6)
+
+
+# -- groups ---------------------------------------------------------------------------------------
 
 
 def draw_rates(free: Finding | None, finding: Finding, rate: str) -> Markup:
-    """Draw a rate of every group: a pale bar for what is free, a dark one for what is known now."""
+    """Draw a rate of every group as a table: a group, its ranges, its numbers; sorted."""
     before = {} if free is None else free.rates.get(rate, {})
-    current = finding.rates.get(rate, {})
-    groups = list(current or before)
-    bottom = 8.0 + RATE_ROW_HEIGHT * len(groups)
-    picture = Picture(RATES[rate].phrase, bottom + AXIS_HEIGHT)
-    for tick in round_ticks(1.0, 5):
-        picture.line(tick, 0.0, tick, bottom, RULE)
-    for index, group in enumerate(groups):
-        baseline = 16.0 + RATE_ROW_HEIGHT * index
-        picture.text(0.0, baseline, group, size=13)
-        if group in before:
-            picture.bar(before[group].lower, before[group].upper, baseline + 7, 10, PALE)
-        if group in current:
-            picture.range(current[group], baseline + 19, 10, BLUE)
-    picture.axis(bottom, 5, hundredths=True)
-    legend = {} if free is None else {"before, for free": PALE, "after the audit": BLUE}
-    return picture.done(f"{RATES[rate].phrase} (%)", legend)
+    now = finding.rates.get(rate, {}) or before
+    question = finding.question
+    comparison = question.comparison
+    tolerance = None
+    # A band below the best estimate says something if every group is compared with every other.
+    if question.gap_scale is GapScale.DIFFERENCE and not comparison.within:
+        tolerance = question.gamma if comparison.against is None else None
+    return draw_group_ranges(
+        name_rate_axis(rate),
+        now,
+        before if finding.rates.get(rate) else {},
+        tolerance=tolerance,
+        is_worse_if_higher=RATES[rate].is_worse_if_higher,
+    )
 
 
-def draw_evidence(report: Report) -> Markup | None:
-    """Draw how the established range narrowed with the outcomes that were bought.
+def draw_group_ranges(
+    title: str,
+    now: Mapping[str, Interval],
+    before: Mapping[str, Interval] | None = None,
+    *,
+    tolerance: float | None = None,
+    is_worse_if_higher: bool = False,
+) -> Markup:
+    """Draw ranges of shares, a row per group, sorted by the estimate.
 
-    None as long as there is nothing to draw: fewer than two points, or no outcome.
+    Parameters
+    ----------
+    title
+        What the shares are.
+    now, before
+        What is established now, and what historical data alone established.
+    tolerance
+        The gap that is tolerated: a band of this width begins at the best estimate.
+    is_worse_if_higher
+        Whether the lowest estimate is the best one.
     """
-    points = report.evidence
-    if len(points) < 2 or points[-1].answers == 0:
+    before = before or {}
+    order = sorted(now, key=lambda group: _middle(now[group]), reverse=not is_worse_if_higher)
+    low, high = _ends_of_axis([*now.values(), *(before[g] for g in order if g in before)])
+    band = _tolerated_band(now, tolerance, is_worse_if_higher)
+    rows = []
+    for group in order:
+        drawing = _draw_group(low, high, now[group], before.get(group), band)
+        rows.append(_group_row(group, drawing, _numbers(now[group])))
+    has_estimates = any(interval.estimate is not None for interval in now.values())
+    head = "Estimate (range)" if has_estimates else "Range"
+    entries = [("dot", "Estimate")] if has_estimates else []
+    if before:
+        entries += [("now", "Range now"), ("before", "Range from historical data alone")]
+    if band is not None and tolerance is not None:
+        side = "above the lowest" if is_worse_if_higher else "below the highest"
+        entries.append(("tol", f"{100 * tolerance:.3g} points {side} estimate"))
+    table = _group_table(("Group", title, head), rows, _axis_cell(low, high))
+    return table + key(entries) if entries else table
+
+
+def _middle(interval: Interval) -> float:
+    if interval.estimate is not None:
+        return interval.estimate
+    return (interval.lower + interval.upper) / 2
+
+
+def _ends_of_axis(intervals: Sequence[Interval]) -> tuple[float, float]:
+    """Return round ends between which all intervals lie."""
+    least = min((interval.lower for interval in intervals), default=0.0)
+    largest = max((interval.upper for interval in intervals), default=1.0)
+    step = round_step(max(largest - least, 0.05), 4)
+    low = max(0.0, math.floor(least / step + 1e-9) * step)
+    return low, max(math.ceil(largest / step - 1e-9) * step, low + step)
+
+
+def _tolerated_band(
+    now: Mapping[str, Interval], tolerance: float | None, is_worse_if_higher: bool
+) -> tuple[float, float] | None:
+    """Return where a group is within the tolerance of the best estimate; None without estimates."""
+    estimates = [interval.estimate for interval in now.values() if interval.estimate is not None]
+    if tolerance is None or len(estimates) < len(now) or not estimates:
         return None
-    question = report.finding.question
-    largest = max(point.upper for point in points)
-    highest = min(1.0, max(largest, question.threshold * 1.5) * 1.02)
-    bottom = 236.0
+    if is_worse_if_higher:
+        return min(estimates), min(estimates) + tolerance
+    return max(estimates) - tolerance, max(estimates)
 
-    def y_of(gap: float) -> float:
-        return bottom - 220.0 * gap / highest
 
-    picture = Picture("Evidence over time", bottom + AXIS_HEIGHT, float(points[-1].answers))
-    # The outline of the band goes along its upper edge and back along the lower one.
-    band = [(point.answers, y_of(point.upper)) for point in points]
-    band += [(point.answers, y_of(point.lower)) for point in reversed(points)]
-    estimates = [
-        (point.answers, y_of(point.estimate)) for point in points if point.estimate is not None
-    ]
-    picture.curve(band, estimates)
-    for tick in round_ticks(highest, 6):
-        picture.line(0.0, y_of(tick), picture.high, y_of(tick), RULE)
-        picture.text(0.0, y_of(tick) - 4, f"{tick * 100:g}")
-    for gap, colour in ((question.gamma, FAIR_COLOUR), (question.threshold, UNFAIR_COLOUR)):
-        picture.line(0.0, y_of(gap), picture.high, y_of(gap), colour, width=1.5, dashes="6 4")
-    picture.axis(bottom, 4)
-    axis_text = f"across: requests answered; up: gap, {name_gap_unit(question)}"
-    legend = {"fair below this line": FAIR_COLOUR, "unfair above this line": UNFAIR_COLOUR}
-    return picture.done(axis_text, legend)
+def _draw_group(
+    low: float,
+    high: float,
+    now: Interval,
+    before: Interval | None,
+    band: tuple[float, float] | None,
+) -> Drawing:
+    drawing = Drawing(high, low)
+    if band is not None:
+        start = max(band[0], low)
+        end = min(band[1], high)
+        drawing.bar(start, end, "0", "100%", "tol")
+    for tick in _axis_ticks(low, high):
+        drawing.line(tick, "0", tick, "100%", "l-grid")
+    if before is not None:
+        drawing.bar(before.lower, before.upper, "50%", "6", "before", down=6)
+    down = -8.0 if before is not None else -6.0
+    drawing.bar(now.lower, now.upper, "50%", "12", "now", down=down)
+    if now.estimate is not None:
+        drawing.dot(now.estimate, "50%", down=down + 6)
+    return drawing
+
+
+def _axis_ticks(low: float, high: float) -> list[float]:
+    step = round_step(high - low, 4)
+    n_steps = round((high - low) / step)
+    return [round(low + step * index, 12) for index in range(n_steps + 1)]
+
+
+def _axis_cell(low: float, high: float) -> Markup:
+    """Return the numbers of the axis below the drawings of a table."""
+    drawing = Drawing(high, low)
+    ticks = _axis_ticks(low, high)
+    for tick in ticks:
+        anchor = {ticks[0]: "start", ticks[-1]: "end"}.get(tick, "middle")
+        drawing.text(tick, 14, f"{100 * tick:g}", anchor=anchor)
+    return drawing.to_cell()
+
+
+def _numbers(interval: Interval) -> Markup:
+    """Return an estimate and its range in hundredths."""
+    if interval.estimate is None:
+        return Markup("<b>{}</b>").format(interval.hundredths)
+    estimate = trim_hundredths(f"{100 * interval.estimate:.1f}")
+    return Markup("<b>{}</b> <span>({})</span>").format(estimate, interval.hundredths)
+
+
+def _group_row(group: str, drawing: Drawing, numbers: Markup) -> str:
+    return (
+        f'<tr><th scope="row">{escape(group)}</th><td class="bar">{drawing.to_cell()}</td>'
+        f'<td class="num">{numbers}</td></tr>'
+    )
+
+
+def _group_table(heads: tuple[str, str, str], rows: Sequence[str], axis: Markup) -> Markup:
+    """Return a table whose middle column is a picture."""
+    group, title, numbers = map(escape, heads)
+    return Markup(
+        f'<table class="rows"><thead><tr><th scope="col">{group}</th><th scope="col">{title}</th>'
+        f'<th scope="col" class="num">{numbers}</th></tr></thead><tbody>{"".join(rows)}</tbody>'
+        f'<tfoot><tr aria-hidden="true"><td></td><td class="bar">{axis}</td><td></td></tr></tfoot>'
+        "</table>"
+    )
 
 
 def draw_impact_ratios(rows: Sequence[SelectionRow]) -> Markup:
     """Draw the impact ratios, as far as past data establish them, with the four-fifths line."""
-    bars = [(row, row.impact_ratio) for row in rows if row.impact_ratio is not None]
-    bottom = 22.0 + IMPACT_ROW_HEIGHT * len(bars)
-    picture = Picture("Impact ratios", bottom + AXIS_HEIGHT)
-    for index, (row, ratio) in enumerate(bars):
-        baseline = 34.0 + IMPACT_ROW_HEIGHT * index
-        colour = UNFAIR_COLOUR if row.four_fifths == "below" else BLUE
-        picture.text(0.0, baseline, row.group, size=13)
-        picture.bar(0.0, ratio.upper, baseline + 7, 18, PALE)
-        picture.bar(0.0, ratio.lower, baseline + 7, 18, colour)
-        if ratio.estimate is not None and ratio.lower > 0.15:  # else the number would not fit
-            estimate = f"{ratio.estimate:.2f}"
-            picture.text(
-                ratio.lower, baseline + 20, estimate, anchor="end", shift=-6, fill=PAPER, bold=True
-            )
-    picture.line(FOUR_FIFTHS, 2, FOUR_FIFTHS, bottom, INK, width=1.5, dashes="5 4")
-    picture.text(FOUR_FIFTHS, 12, "four fifths", anchor="end", shift=-6, fill=MUTED)
-    picture.axis(bottom, 5)
-    return picture.done("approval rate over the largest other group's")
+    compared = [(row, row.impact_ratio) for row in rows if row.impact_ratio is not None]
+    compared.sort(key=lambda pair: -(pair[1].estimate or 0.0))
+    table_rows = []
+    for row, ratio in compared:
+        drawing = Drawing(1.0)
+        for tick in round_ticks(1.0, 5):
+            drawing.line(tick, "0", tick, "100%", "l-grid")
+        drawing.bar(ratio.lower, ratio.upper, "50%", "12", "now", down=-6)
+        drawing.line(FOUR_FIFTHS, "0", FOUR_FIFTHS, "100%", "l-ink dash", width=1.5)
+        if ratio.estimate is not None:
+            drawing.dot(ratio.estimate, "50%")
+        numbers = Markup("<b>{:.2f}</b> <span>({})</span>").format(
+            ratio.estimate or 0.0, row.four_fifths
+        )
+        table_rows.append(_group_row(row.group, drawing, numbers))
+    axis = Drawing(1.0)
+    for tick, anchor in ((0.0, "start"), (0.4, "middle"), (FOUR_FIFTHS, "middle"), (1.0, "end")):
+        axis.text(tick, 14, f"{tick:g}", anchor=anchor)
+    title = "Approval rate over the highest of the others (dashed: four fifths)"
+    heads = ("Group", title, "Ratio (four-fifths rule)")
+    entries = [("dot", "Estimate"), ("now", "Range")]
+    return _group_table(heads, table_rows, axis.to_cell()) + key(entries)
+
+
+# -- over time ------------------------------------------------------------------------------------
+
+
+def draw_evidence(report: Report) -> Markup | None:
+    """Draw the evidence for both answers over time, None if there is nothing to draw.
+
+    There is nothing before the first outcome, and the published audits weigh no evidence.
+    """
+    points = [point for point in report.evidence if point.for_fair is not None]
+    if len(points) < 2 or points[-1].answers == 0:
+        return None
+    verdict = report.status.finding.verdict if report.status.finding else None
+    return draw_evidence_points(points, verdict, people=_people_on_axis(report))
+
+
+def draw_evidence_points(
+    points: Sequence[EvidencePoint], verdict: Verdict | None = None, *, people: float | None = None
+) -> Markup:
+    """Draw the smallest e-value against each wrong answer, on a logarithmic axis with its bar.
+
+    Parameters
+    ----------
+    points
+        The evidence over time, as :meth:`LiveAudit.evidence_history` returns it.
+    verdict
+        The answer that was given, None while the audit is in progress.
+    people
+        Where the axis ends; at the last point if left out.
+    """
+    last = points[-1]
+    assert last.for_fair is not None and last.for_unfair is not None  # noqa: PT018
+    assert last.fair_needs is not None and last.unfair_needs is not None  # noqa: PT018
+    top, bottom = _decades(points)
+    drawing = Drawing(max(people or 0.0, last.people, 1.0))
+
+    def y_of(e_value: float) -> float:
+        exponent = math.log10(max(e_value, 10.0**bottom))
+        return TIME_HEIGHT * (top - exponent) / (top - bottom)
+
+    drawing.text(0.0, 11, "Evidence (e-value, logarithmic axis)", "quiet", shift=-46)
+    for exponent in range(bottom, top + 1):
+        y = TIME_TOP + y_of(10.0**exponent)
+        drawing.line(0.0, f"{y:.1f}", drawing.high, f"{y:.1f}", "l-grid")
+        drawing.text(0.0, y + 4, f"{10.0**exponent:,g}", "quiet", shift=-7, anchor="end")
+    drawing.axis(TIME_TOP + TIME_HEIGHT, PEOPLE_TITLE, 4)
+    is_fair_ahead = _leading_answer(last, verdict) is Verdict.FAIR
+    answer, needed = ("FAIR", last.fair_needs) if is_fair_ahead else ("UNFAIR", last.unfair_needs)
+    bar_y = TIME_TOP + y_of(needed)
+    drawing.line(0.0, f"{bar_y:.1f}", drawing.high, f"{bar_y:.1f}", "l-ink dash", width=1.75)
+    drawing.text(0.0, bar_y + LABEL_HEIGHT, f"Needed for {answer}: {needed:.3g}", "halo b", shift=6)
+    fair = [(point.people, y_of(point.for_fair or 0.0)) for point in points]
+    unfair = [(point.people, y_of(point.for_unfair or 0.0)) for point in points]
+    curves = [("line l-fair", step_path(fair)), ("line l-unfair", step_path(unfair))]
+    drawing.curves(TIME_TOP, TIME_HEIGHT, curves)
+    fair_said = f"FAIR: {_format_e_value(last.for_fair, bottom)}"
+    unfair_said = f"UNFAIR: {_format_e_value(last.for_unfair, bottom)}"
+    is_fair_above = last.for_fair > last.for_unfair
+    _label_end(drawing, fair[-1], "fair", fair_said, is_above=is_fair_above)
+    _label_end(drawing, unfair[-1], "unfair", unfair_said, is_above=not is_fair_above)
+    label = (
+        f"Evidence for each answer over {last.people:,} people, on a logarithmic axis. "
+        f"{unfair_said}, {last.unfair_needs:.3g} needed. {fair_said}, {last.fair_needs:.3g} needed."
+    )
+    return drawing.to_chart("time", TIME_TOP + TIME_HEIGHT + AXIS_HEIGHT, label)
+
+
+def _decades(points: Sequence[EvidencePoint]) -> tuple[int, int]:
+    """Return the exponents of the highest and the lowest e-value on the axis."""
+    e_values = [value for point in points for value in (point.for_fair, point.for_unfair)]
+    known = [value for value in e_values if value is not None and value > 0.0]
+    needed = max(points[-1].fair_needs or 0.0, points[-1].unfair_needs or 0.0)
+    highest = max([*known, needed])
+    lowest = min([*known, 0.1])
+    # Room for a label above the line of what is needed.
+    top = math.ceil(math.log10(1.5 * highest))
+    return top, max(math.floor(math.log10(lowest)), -MAX_DRAWN_DECADES)
+
+
+def _leading_answer(point: EvidencePoint, verdict: Verdict | None) -> Verdict:
+    """Return the answer that was given, or the one that is nearer to what it needs."""
+    if verdict is Verdict.FAIR or verdict is Verdict.UNFAIR:
+        return verdict
+    fair_part = (point.for_fair or 0.0) / (point.fair_needs or 1.0)
+    unfair_part = (point.for_unfair or 0.0) / (point.unfair_needs or 1.0)
+    return Verdict.FAIR if fair_part > unfair_part else Verdict.UNFAIR
+
+
+def _format_e_value(e_value: float, lowest_decade: int) -> str:
+    if e_value < 10.0**lowest_decade:
+        return f"below {10.0**lowest_decade:g}"
+    return format_figures(e_value) if e_value >= 0.01 else f"{e_value:.1g}"
+
+
+def _label_end(
+    drawing: Drawing, end: tuple[float, float], name: str, text: str, *, is_above: bool
+) -> None:
+    """Mark the last point of a curve and name it."""
+    x, y = end
+    is_left_half = x < 0.4 * drawing.high
+    drawing.dot(x, f"{TIME_TOP + y:.1f}", f"t-{name}", radius=4.5)
+    drawing.text(
+        x,
+        TIME_TOP + y + (-9 if is_above else 18),
+        text,
+        f"halo t-{name} b",
+        shift=-4 if is_left_half else 4,
+        anchor="start" if is_left_half else "end",
+    )
+
+
+class MoneyForecast(NamedTuple):
+    """What an audit will have cost in all, and after about how many people it will end."""
+
+    low: float
+    middle: float
+    high: float
+    people: float
+
+
+def draw_money(report: Report) -> Markup | None:
+    """Draw what was spent over time, the forecast and the budget; None if nothing was spent."""
+    status = report.status
+    if status.spent == 0 or len(report.spending) < 2:
+        return None
+    return draw_spending(
+        report.spending,
+        budget=status.cap,
+        forecast=expected_total(report),
+        people=_people_on_axis(report),
+        unit=status.currency,
+        decimals=status.decimals,
+    )
+
+
+def expected_total(report: Report) -> MoneyForecast | None:
+    """Return the forecast of an audit in progress; None if it has ended or cannot be forecast."""
+    status = report.status
+    if report.forecast is None or status.finding is not None or not status.people:
+        return None
+    amounts = report.forecast.range_in_all(status.spent)
+    if not amounts:
+        return None
+    low, middle, high = amounts
+    people = report.forecast.people
+    if status.spent > 0:
+        # Money goes on being spent at the pace of the audit so far.
+        people = status.people * middle / status.spent
+    return MoneyForecast(low, middle, high, max(people, status.people + 1.0))
+
+
+def _people_on_axis(report: Report) -> float:
+    """Return where the axes of time end: where the audit ended, or may end."""
+    expected = expected_total(report)
+    if expected is None:
+        return 1.04 * report.status.people
+    return 1.02 * min(expected.people, 4.0 * report.status.people)
+
+
+def draw_spending(
+    points: Sequence[SpendingPoint],
+    *,
+    budget: int | None = None,
+    forecast: MoneyForecast | None = None,
+    people: float | None = None,
+    unit: str = "",
+    decimals: int = 0,
+) -> Markup:
+    """Draw what was spent over time, with the 80% range of the forecast and the budget.
+
+    Parameters
+    ----------
+    points
+        What was spent, as :meth:`LiveAudit.spending_history` returns it, in minor units.
+    budget, forecast
+        In minor units; None where there is none.
+    people
+        Where the axis ends; at the last point if left out.
+    unit, decimals
+        How money is written: in units of ``10**decimals`` minor ones.
+    """
+    last = points[-1]
+    scale = 10.0**decimals
+    highest = max(last.spent, forecast.high if forecast else 0.0)
+    is_budget_drawn = budget is not None and budget <= MAX_BUDGET_FACTOR * highest
+    if is_budget_drawn and budget is not None:
+        highest = max(highest, budget)
+    drawing = Drawing(max(people or 0.0, last.people, 1.0))
+    # Room for a label above the highest line.
+    top = 1.12 * highest / scale
+
+    def y_of(amount: float) -> float:
+        return TIME_HEIGHT * (1.0 - amount / scale / top)
+
+    title = f"Spent ({unit})" if unit else "Spent"
+    drawing.text(0.0, 11, title, "quiet", shift=-46)
+    for tick in round_ticks(top, 4):
+        y = TIME_TOP + y_of(tick * scale)
+        drawing.line(0.0, f"{y:.1f}", drawing.high, f"{y:.1f}", "l-grid")
+        drawing.text(0.0, y + 4, _short_amount(tick), "quiet", shift=-7, anchor="end")
+    drawing.axis(TIME_TOP + TIME_HEIGHT, PEOPLE_TITLE, 4)
+    path = [(point.people, y_of(point.spent)) for point in points]
+    curves = [("line l-money", step_path(path))]
+    if forecast is not None:
+        end = min(forecast.people, drawing.high)
+        part = (end - last.people) / (forecast.people - last.people)
+        ends = [last.spent + part * (total - last.spent) for total in forecast[:3]]
+        low, middle, high = map(y_of, ends)
+        start = f"M{last.people:g} {y_of(last.spent):.1f}"
+        fan = f"{start}L{end:g} {high:.1f}V{low:.1f}Z"
+        curves = [
+            ("fan", fan),
+            ("line l-money dash thin", f"{start}L{end:g} {middle:.1f}"),
+            *curves,
+        ]
+        drawing.curves(TIME_TOP, TIME_HEIGHT, curves)
+        above = max(TIME_TOP + high - 8, TIME_TOP + 12)
+        drawing.text(end, above, "Forecast (80% range)", "halo", anchor="end")
+    else:
+        drawing.curves(TIME_TOP, TIME_HEIGHT, curves)
+    if is_budget_drawn and budget is not None:
+        y = TIME_TOP + y_of(budget)
+        drawing.line(0.0, f"{y:.1f}", drawing.high, f"{y:.1f}", "l-ink dash", width=1.75)
+        drawing.text(0.0, y - 6, f"Budget {budget / scale:,.0f}", "halo b", shift=6)
+    spent = f"Spent {last.spent / scale:,.0f}"
+    _label_end(drawing, path[-1], "money", spent, is_above=True)
+    label = f"Money spent over {last.people:,} people. {spent} {unit}."
+    if forecast is not None:
+        low_total, middle_total, high_total = (amount / scale for amount in forecast[:3])
+        label += (
+            f" Forecast of the total: {format_figures(middle_total)}, 80% range "
+            f"{format_figures(low_total)} to {format_figures(high_total)}."
+        )
+    return drawing.to_chart("time", TIME_TOP + TIME_HEIGHT + AXIS_HEIGHT, label)
+
+
+def _short_amount(amount: float) -> str:
+    """Write an amount in at most about five characters: 300k, 1.5M."""
+    for size, letter in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if amount >= size:
+            return f"{amount / size:g}{letter}"
+    return f"{amount:g}"
 
 
 def draw_budget(report: Report) -> Markup | None:
-    """Draw the budget: spent, held, free. None for an audit without a cap."""
+    """Draw the budget: spent, held, unspent. None for an audit without a cap."""
     status = report.status
     if not status.cap:
         return None
-    unspent = status.cap - status.spent - status.reserved
+    unspent = max(status.cap - status.spent - status.reserved, 0)
     parts = (
-        ("spent", status.spent, BLUE),
-        ("held", status.reserved, PALE),
-        ("free", unspent, SAND),
+        ("spent", "Spent", status.spent),
+        ("held", "Held", status.reserved),
+        ("unspent", "Left", unspent),
     )
-    picture = Picture("The budget", 36.0, status.cap)
+    drawing = Drawing(float(max(status.cap, status.spent + status.reserved)))
     start = 0
-    legend = {}
-    for name, amount, colour in parts:
-        legend[f"{name} {status.money(amount)}"] = colour
+    entries = []
+    for name, label, amount in parts:
+        entries.append((name, f"{label} {status.money(amount)}"))
         if amount:
-            picture.bar(start, start + amount, 2, 32, colour)
+            drawing.bar(start, start + amount, "2", "24", name)
             start += amount
-    return picture.done("", legend)
+    said = ", ".join(text for _, text in entries)
+    return drawing.to_chart("", 30.0, f"The budget: {said}") + key(entries)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from equipoise.comparison import GapScale
-from equipoise.display import format_level, round_down, round_up
+from equipoise.display import format_figures, format_level, round_down, round_up
 from equipoise.errors import few_of
 from equipoise.finding import Finding, Interval, ProofStatus
 from equipoise.free_check import Check
@@ -53,6 +53,131 @@ def describe_guarantee(report: Report) -> str:
         f"{format_gap(question, question.threshold)}, it answers FAIR with probability at most "
         f"{format_level(wrong_fair)}. In between both answers are right. This is proven if "
         f"{condition}, however often the auditor looked at the evidence."
+    )
+
+
+def describe_method(report: Report) -> str:
+    """Return why the audit overrides denials, and that it stops."""
+    return (
+        "The outcomes of denied people are not known, because nobody sees how they would have "
+        "turned out. So the audit overrides some denials, records how they end, and stops as soon "
+        "as the answer is certain enough."
+    )
+
+
+def describe_group_figures(finding: Finding) -> str:
+    """Return what figures by group are, and what the verdict does not say about them."""
+    if finding.verdict is Verdict.UNFAIR:
+        return "These figures are estimates. The verdict does not prove which groups differ."
+    return "The dot and the first number are estimates."
+
+
+def list_report_assumptions(report: Report) -> list[str]:
+    """Return what the answer rests on, a sentence each."""
+    lines = [make_sentence(line) for line in report.finding.assumptions]
+    lines.append(
+        "An overridden denial has the outcome that the person would have had if approved at first."
+    )
+    drift = report.status.drift
+    n_alarms = sum(test.alarm for test in drift)
+    if drift and not n_alarms:
+        lines.append(
+            "Groups, decisions and outcomes are reported as they are. "
+            f"{len(drift)} checks of new against historical people found no drift."
+        )
+    else:
+        lines.append("Groups, decisions and outcomes are reported as they are.")
+    if report.assist is not None and report.assist.max_price is not None:
+        highest_price = report.status.money(report.assist.max_price)
+        lines.append(
+            f"Nobody's price is above {highest_price}, or those who cost more turn out like the "
+            "others of their group."
+        )
+    return lines
+
+
+def describe_proof(finding: Finding) -> str:
+    """Return whether the error probability is proven, in a sentence."""
+    if finding.proof is ProofStatus.NOT_PROVEN:
+        return (
+            "The audit was run with a smaller threshold than its theorem needs, so no error "
+            "probability is proven."
+        )
+    looked = "" if isinstance(finding, Check) else ", however often the auditor looked"
+    if finding.proof is ProofStatus.UNDER_ASSUMPTIONS:
+        return (
+            "The error probability is proven if all of these hold, including those that the user "
+            f"of this audit made{looked}."
+        )
+    return f"If these hold, the error probability is proven{looked}."
+
+
+def describe_overlap(report: Report) -> str:
+    """Return how the ranges of groups and the verdict go together."""
+    if report.answer.verdict is not Verdict.UNFAIR:
+        return "The verdict weighs all groups together, not one range against another."
+    return (
+        "Ranges of different groups may overlap although the verdict is UNFAIR. The verdict weighs "
+        "all groups together, so it can be certain before two ranges separate."
+    )
+
+
+def describe_evidence(report: Report) -> str:
+    """Return how the evidence over time is read, and when a late outcome counts."""
+    question = report.finding.question
+    if report.status.audit != "adaptive":
+        return (
+            "This audit of the paper answers once, when it has enough outcomes of every group. "
+            "Outcomes count in the order in which they were asked for, so a late one keeps later "
+            "ones waiting."
+        )
+    counted = (
+        "Each outcome counts as soon as it is known. Those that are still open count in the way "
+        "least favourable to a verdict."
+    )
+    last = report.evidence[-1] if report.evidence else None
+    if last is None or last.unfair_needs is None or last.fair_needs is None:
+        return f"The historical data decide, so no evidence was gathered. {counted}"
+    if last.answers == 0:
+        return f"No outcome is known yet. {counted}"
+    level_fair = format_level(question.level_wrong_fair)
+    level_unfair = format_level(question.level_wrong_unfair)
+    levels = level_fair
+    if level_fair != level_unfair:
+        levels = f"{level_unfair} for UNFAIR and {level_fair} for FAIR"
+    return (
+        f"UNFAIR needs an e-value of {last.unfair_needs:.3g}, FAIR needs {last.fair_needs:.3g}. If "
+        f"an answer is wrong, its line ever reaches its bar with probability at most {levels}, "
+        "however often the auditor looks. A line shows the least evidence against any gap that "
+        f"would make the answer wrong. {counted}"
+    )
+
+
+def describe_money(report: Report) -> str:
+    """Return how money over time is read."""
+    status = report.status
+    text = (
+        "When an override is requested the largest possible cost is held. It becomes spent, or "
+        "free again, when the outcome is known."
+    )
+    if status.cap is not None:
+        budget = status.money(status.cap)
+        text += f" Spent and held together never exceed the budget of {budget}."
+    if report.forecast is not None and report.forecast.is_decidable:
+        text += " The dashed line is the middle of the forecast."
+    return text
+
+
+def describe_sensitivity(report: Report) -> str:
+    """Return how far unknown outcomes can move the estimate."""
+    sensitivity = report.sensitivity
+    outcomes = "outcome is" if sensitivity.unknown == 1 else "outcomes are"
+    low = f"{100 * sensitivity.lower:.1f}"
+    high = f"{100 * sensitivity.upper:.1f}"
+    return (
+        f"{sensitivity.unknown:,} {outcomes} unknown. Depending on how they turn out, the "
+        f"estimated gap is between {low} and {high} {report.answer.gap_unit}. The verdict never "
+        "guesses them. They count in the way least favourable to a verdict."
     )
 
 
@@ -132,23 +257,24 @@ def describe_four_fifths(ratio: Interval, level: float) -> str:
 
 
 def describe_expected_cost(forecast: Forecast, status: Status) -> str:
-    """Return what an audit like this one costs from its first to its last request."""
+    """Return what this audit will have cost in all, and what the forecast assumes."""
     assumption = (
-        "given what was learnt: the denied succeed as often as observed so far, in groups without "
-        f"outcomes {USUAL_RATIO:.0%} as often as the approved"
+        "Assumes that denied people keep turning out well at the rate seen so far, and in groups "
+        f"without outcomes {USUAL_RATIO:.0%} as often as approved ones."
     )
     if not forecast.is_decidable:
-        return f"An audit like this one {forecast.missing}, {assumption}."
-    low, middle, high = map(status.money, forecast.range_in_all(status.spent))
-    text = f"Expected in all: {middle}, eight times in ten {low} to {high}, {assumption}."
-    # The forecast is of an audit from its first request, so it says nothing about the rest of this.
-    if status.spent > (forecast.median or 0.0):
-        median = status.money(forecast.median or 0.0)
-        text += (
-            f" This audit has already spent more than the {median} that half of such audits stay "
-            "below; what it still needs is not forecast."
-        )
+        return f"An audit like this one {forecast.missing}. {assumption}"
+    low, middle, high = (
+        _format_amount(amount, status) for amount in forecast.range_in_all(status.spent)
+    )
+    text = f"Estimated total cost: {middle} (80% range {low} to {high}). {assumption}"
     return text + _describe_missing_groups(forecast, status)
+
+
+def _format_amount(amount: float, status: Status) -> str:
+    """Return an estimated amount with three significant figures."""
+    unit = f" {status.currency}" if status.currency else ""
+    return f"{format_figures(amount / 10**status.decimals)}{unit}"
 
 
 def _describe_missing_groups(forecast: Forecast, status: Status) -> str:

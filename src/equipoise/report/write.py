@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-from markupsafe import Markup
-
 from equipoise._output_files import replace_file
 from equipoise._version import __version__
 from equipoise.audits.base import Audit
 from equipoise.comparison import Comparison
-from equipoise.display import format_level, html_table, round_down, round_up
+from equipoise.display import format_level, round_down, round_up
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.finding import Finding, Interval
 from equipoise.free_check import Check
@@ -29,9 +27,10 @@ from equipoise.ledger.inputs import file_name
 from equipoise.messages.answer import build_answer, name_gap_unit
 from equipoise.metrics import METRICS
 from equipoise.question import Question
-from equipoise.report import event_log, pictures, sentences
+from equipoise.report import event_log, pictures, sentences, tables
 from equipoise.report.content import Report, widen_free_check
 from equipoise.report.selection import SelectionRow, selection_table
+from equipoise.report.tables import Table
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -111,14 +110,17 @@ def write_check(history: Past, findings: Sequence[Check], path: str | Path) -> P
 def to_html(report: Report) -> str:
     """Return one HTML file that needs nothing else: no network, no script."""
     question = report.finding.question
+    all_tables = _all_tables(report.finding)
     return _render(
         "report.html.j2",
+        sections=_number_sections(report, has_metrics=bool(all_tables)),
+        who=tables.group_figures(report.finding),
         report=report,
         finding=report.finding,
         status=report.status,
         question=question,
         rates=[rate.name for rate in METRICS[question.metric].rates],
-        all_tables=_all_tables(report.finding),
+        all_tables=all_tables,
     )
 
 
@@ -154,7 +156,7 @@ def _finding_page(
         pairs=pairs,
         in_progress=is_in_progress,
         first_finding=first_finding,
-        past_table=Markup(html_table(past_rows(history.cells, exact=history.exact))),
+        past_table=tables.rows_as_table(past_rows(history.cells, exact=history.exact)),
         notes=getattr(history, "notes", ()),
         all_tables=_all_tables(first_finding),
         selection_tables=_selection_tables(history, first_finding.question),
@@ -208,15 +210,36 @@ def _selection_table(
     return SelectionTable(heading, rows, ratio, without_value)
 
 
-def _all_tables(finding: Finding) -> dict[str, Markup]:
+def _all_tables(finding: Finding) -> dict[str, Table]:
     """Return every rate of every group, and every metric, as tables; none where none follow."""
     rate_rows, metric_rows = finding.all_rows()
-    tables = {}
+    all_tables = {}
     if rate_rows:
-        tables["Every rate by group"] = Markup(html_table(rate_rows))
+        all_tables["Every rate by group"] = tables.rows_as_table(rate_rows)
     if metric_rows:
-        tables["Every metric"] = Markup(html_table(metric_rows))
-    return tables
+        all_tables["Every metric"] = tables.rows_as_table(metric_rows)
+    return all_tables
+
+
+def _number_sections(report: Report, *, has_metrics: bool) -> dict[str, tuple[str, str]]:
+    """Return the parts of the appendix: the place in the page -> number and name."""
+    names = {
+        "groups": "Groups",
+        "evidence": "Evidence over time",
+        "money": "Money over time",
+        "people": "People by group",
+        "metrics": "All fairness metrics",
+        "approvals": "Approval rates",
+        "drift": "Drift checks",
+        "actors": "Who did what",
+        "proof": "Proof",
+    }
+    if not has_metrics:
+        del names["metrics"]
+    if report.status.spent == 0 and report.status.reserved == 0:
+        del names["money"]
+    numbered = enumerate(names.items(), start=1)
+    return {place: (f"A{number}", name) for number, (place, name) in numbered}
 
 
 def _write_text(path: Path, text: str) -> Path:
@@ -262,5 +285,6 @@ def template_environment(package: str) -> Environment:
         event_log=event_log,
         pictures=pictures,
         sentences=sentences,
+        tables=tables,
     )
     return templates
