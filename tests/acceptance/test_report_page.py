@@ -82,14 +82,14 @@ def test_it_opens_without_network_or_complaint(
         assert wide <= width, "the page must not scroll sideways"
         assert view.page.evaluate(OVERFLOWING) == [], "words must stay inside their picture"
         night = view.page.evaluate("getComputedStyle(document.querySelector('main')).color")
-        assert (night == "rgb(31, 41, 51)") == (scheme == "light")
+        assert (night == "rgb(27, 36, 48)") == (scheme == "light")
 
 
 def test_a_check_page_says_what_the_check_says(check_page: Path) -> None:
     text = check_page.read_text(encoding="utf-8")
     assert "&lt;b&gt;Beta&lt;/b&gt;" in text
     assert "<b>Beta" not in text
-    assert text.count('class="verdict ') == 2
+    assert text.count('class="answer ') == 2
 
 
 def test_it_shows_what_the_ledger_says(page: Path, finished: LiveAudit, browser: Browser) -> None:
@@ -97,7 +97,7 @@ def test_it_shows_what_the_ledger_says(page: Path, finished: LiveAudit, browser:
     assert status.finding is not None
     with opened(browser, page) as view:
         text = view.page.inner_text("main")
-        assert view.page.inner_text(".verdict strong") == status.finding.verdict
+        assert view.page.inner_text(".answer .word") == status.finding.verdict
         assert "simulated, no real people" in text
         assert status.head in text
         assert finished.seed in text

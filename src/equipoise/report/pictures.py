@@ -31,7 +31,7 @@ TIME_TOP = 30.0  # above a chart over time, for the title of its vertical axis
 TIME_HEIGHT = 190.0
 LABEL_HEIGHT = 16.0
 
-MAX_DRAWN_DECADES = 4  # below 1: an answer with less evidence is as good as ruled out
+MAX_DRAWN_DECADES = 3  # below 1: an answer with less evidence is as good as ruled out
 MAX_BUDGET_FACTOR = 3.0  # a budget above so many times the other amounts is named, not drawn
 PEOPLE_TITLE = "People since the audit began"
 
@@ -90,9 +90,13 @@ def draw_gap_ranges(question: Question, ranges: Sequence[GapRange]) -> Markup:
     entries = []
     if any(gap_range.interval.estimate is not None for gap_range in ranges):
         entries.append(("dot", "Estimate"))
-    if len(ranges) > 1:
-        entries += [("now", "Range now"), ("before", "Range from historical data alone")]
-    return chart + key(entries) if entries else chart
+    short_unit = "points" if question.gap_scale is GapScale.DIFFERENCE else unit
+    for gap_range in reversed(ranges):
+        name = "Range now" if gap_range.is_now else "Range from historical data alone"
+        mark = "now" if gap_range.is_now else "before"
+        said_range = f": {gap_range.interval.hundredths} {short_unit}" if gap_range.is_now else ""
+        entries.append((mark, f"{name}{said_range}"))
+    return chart + key(entries)
 
 
 def _zones(question: Question, high: float) -> list[tuple[str, float, float, str]]:
@@ -441,7 +445,7 @@ class MoneyForecast(NamedTuple):
 def draw_money(report: Report) -> Markup | None:
     """Draw what was spent over time, the forecast and the budget; None if nothing was spent."""
     status = report.status
-    if status.spent == 0 or len(report.spending) < 2:
+    if not report.spending or report.spending[-1].spent == 0:
         return None
     return draw_spending(
         report.spending,

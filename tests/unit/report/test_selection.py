@@ -67,7 +67,7 @@ def test_a_page_has_each_attribute_and_the_intersections_from_one_read(tmp_path:
     assert past.attributes["sex"]["woman"].total == 60
     assert sum(own.total for own in past.attributes["sex"].values()) == past.cells.total
     page = write_check(past, [eq.check(past, "equalized_odds")], tmp_path / "p.html").read_text()
-    labels = re.findall(r'aria-label="(Selection rates by \w+)"', page)
+    labels = re.findall(r'<caption class="sr">(Selection rates by \w+)<', page)
     assert labels == [
         "Selection rates by group",
         *(f"Selection rates by {a}" for a in past.attributes),

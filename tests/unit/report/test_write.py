@@ -133,7 +133,7 @@ def test_a_drift_is_a_warning_on_the_verdict() -> None:
     live.conclude()
     made = Report.of(live)
     assert any("approval rate of group 'B' has moved" in line for line in made.finding.warnings)
-    assert "approval rate of group &#39;B&#39; has moved" in to_html(made)
+    assert "Approval rate of group &#39;B&#39; has moved" in to_html(made)
     assert "<b>Warning.</b>" in to_html(made)
 
 
@@ -185,8 +185,8 @@ def test_an_audit_in_memory_has_a_report(kind: type[eq.AdaptiveAudit], tmp_path:
             audit.tell(ticket, person.outcome)
     found = audit.conclude()
     page = write_report(audit, tmp_path / "done.html").read_text("utf-8")
-    assert f"<strong>{found.verdict}</strong>" in page
-    assert "<td>unlimited</td>" in page
+    assert f'<p class="word">{found.verdict}</p>' in page
+    assert ">unlimited</td>" in page
     assert f"Spent so far: {found.cost:,.10g} for {found.labels:,} overrides" in page
     assert "script" not in page
     data = json.loads(write_report(audit, tmp_path / "done.json").read_text("utf-8"))
