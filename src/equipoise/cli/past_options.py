@@ -116,6 +116,15 @@ MissingGroup = Annotated[
         rich_help_panel=VALUES_PANEL,
     ),
 ]
+MergeGroups = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--merge-groups",
+        help="Count a value in a new group, as in 'other=Samoan'. Repeat it for each value.",
+        metavar="NEW=VALUE",
+        rich_help_panel=VALUES_PANEL,
+    ),
+]
 MaxGroups = Annotated[
     int,
     typer.Option(
@@ -273,6 +282,7 @@ class ReadingOptions(TypedDict):
     denied_outcomes: str
     missing_values: list[str] | None
     missing_group: str
+    merge_groups: list[str] | None
     max_groups: int
     unknown: str
     undecided: str

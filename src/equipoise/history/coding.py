@@ -34,14 +34,18 @@ class Grouping(JsonValue):
         UnknownName
             If a value is not that of a group.
         """
-        parts = [
-            self._label(value, labels) for value, labels in zip(values, self.labels, strict=True)
-        ]
+        parts = self.part_names(values)
         group = AND.join(parts[self.strata :])
         if not self.strata:
             return group
         stratum = AND.join(parts[: self.strata])
         return f"{stratum}{WITHIN}{group}"
+
+    def part_names(self, values: Iterable[object]) -> list[str]:
+        """Return what each value is called; errors are those of :meth:`group_name`."""
+        return [
+            self._label(value, labels) for value, labels in zip(values, self.labels, strict=True)
+        ]
 
     def _label(self, value: object, labels: Mapping[str, str]) -> str:
         if is_missing(value):

@@ -14,7 +14,7 @@ from equipoise.cells import Cells
 from equipoise.display import Displayable, Row
 from equipoise.errors import InvalidInput, require_kind
 from equipoise.history.coding import Coding
-from equipoise.history.options import DEFAULTS, Meaning, Moment, ReadOptions
+from equipoise.history.options import DEFAULTS, Meaning, MergedGroups, Moment, ReadOptions
 from equipoise.history.past import Past, require_past
 from equipoise.history.saved_readings import load_reading
 from equipoise.messages import Note
@@ -113,6 +113,7 @@ class History(Past, Displayable):
         negative: Meaning = None,
         missing_values: str | Sequence[str] = (),
         missing_group: str = "refuse",
+        merge_groups: MergedGroups = (),
         max_groups: int = 50,
         denied_outcomes: Literal["error", "ignore"] = "error",
         undecided: Literal["refuse", "leave_out"] = "refuse",
@@ -169,6 +170,9 @@ class History(Past, Displayable):
             ``NA``, ``N/A``, ``null`` and the like. Each must be in one of the two columns.
         missing_group
             What to call people without a group; ``"refuse"`` refuses them.
+        merge_groups
+            Groups to be counted as one: ``{"other": ["Samoan", "Tongan"]}``. Choose them by what
+            they mean and how many rows they have, never by their rates.
         max_groups
             How many different values a group column may have.
         denied_outcomes
@@ -244,6 +248,7 @@ class History(Past, Displayable):
             "negative": negative,
             "missing_values": missing_values,
             "missing_group": missing_group,
+            "merge_groups": merge_groups,
             "max_groups": max_groups,
             "denied_outcomes": denied_outcomes,
             "undecided": undecided,

@@ -157,9 +157,43 @@ def name_groups(
         missing_name = next(
             (labels[key] for labels in labels_by_column if key in labels), missing_name
         )
+    if options.new_group_of_value:
+        labels_by_column, missing_name = _merge_labels(labels_by_column, missing_name, options)
+        notes.append(Note("groups-merged", {"merged": _list_merges(options)}))
     n_strata = len(as_tuple(options.within))
     grouping = Grouping(tuple(labels_by_column), missing_name, strata=n_strata)
     return _fill_in_groups(rows, options.groups, grouping), grouping, notes
+
+
+def _merge_labels(
+    labels_by_column: Sequence[Mapping[str, str]], missing_name: str | None, options: ReadOptions
+) -> tuple[list[dict[str, str]], str | None]:
+    """Return what values and people without a group are called once groups are merged."""
+    new_group_of_key = {key_of(v): name for v, name in options.new_group_of_value.items()}
+    known_labels = [label for labels in labels_by_column for label in labels.values()]
+    known_labels += [] if missing_name is None else [missing_name]
+    known_keys = set(map(key_of, known_labels))
+    for value in options.new_group_of_value:
+        if key_of(value) not in known_keys:
+            raise _unknown_value("merge_groups", [value], None, known_labels)
+    n_strata = len(as_tuple(options.within))
+    merged = []
+    for index, labels in enumerate(labels_by_column):
+        if index < n_strata:
+            merged.append(dict(labels))
+        else:
+            merged.append({k: new_group_of_key.get(k, label) for k, label in labels.items()})
+    if missing_name is not None:
+        missing_name = new_group_of_key.get(key_of(missing_name), missing_name)
+    return merged, missing_name
+
+
+def _list_merges(options: ReadOptions) -> list[str]:
+    assert isinstance(options.merge_groups, Mapping)
+    return [
+        f"{name} = {', '.join(map(str, as_tuple(values)))}"
+        for name, values in options.merge_groups.items()
+    ]
 
 
 def _fill_in_groups(
@@ -170,8 +204,8 @@ def _fill_in_groups(
     named_rows = []
     for row in rows:
         texts = [row.values[column] for column in columns]
-        missing_key = key_of(grouping.missing or "")
-        keys = tuple(missing_key if is_missing(text) else key_of(text) for text in texts)
+        parts = grouping.part_names(texts)
+        keys = tuple(map(key_of, parts))
         group = grouping.group_name(texts)
         # "a & b" with "c" and "a" with "b & c" are both called "a & b & c".
         is_ambiguous = keys_of_group.setdefault(group, keys) != keys

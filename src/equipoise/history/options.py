@@ -17,6 +17,8 @@ Value = str | int | float | OpenChoice
 Values = Value | Sequence[Value]
 Meaning = Values | Mapping[str, Values] | None
 """Values that mean something: for both columns, or by role or column (``{"outcome": "paid"}``)."""
+MergedGroups = Mapping[str, str | Sequence[str]] | Sequence[str]
+"""Name of a new group -> the values that make it; or texts such as ``"other=Samoan"``."""
 Moment = str | datetime.date
 Role = Literal["decision", "outcome"]
 MeaningArgument = Literal["positive", "negative"]
@@ -64,6 +66,7 @@ class ReadOptions:
     negative: Meaning = None
     missing_values: str | Sequence[str] = ()
     missing_group: str = "refuse"
+    merge_groups: MergedGroups = ()
     max_groups: int = 50
     denied_outcomes: Literal["error", "ignore"] = "error"
     undecided: Literal["refuse", "leave_out"] = "refuse"
@@ -103,6 +106,7 @@ class ReadOptions:
         # A frozen dataclass can be filled in here only by this detour.
         object.__setattr__(self, "positive", self._values_by_role("positive", self.positive))
         object.__setattr__(self, "negative", self._values_by_role("negative", self.negative))
+        object.__setattr__(self, "merge_groups", _values_by_new_group(self.merge_groups))
 
     def _require_columns(self) -> None:
         """Raise unless group, decision and outcome name columns, all of them different."""
@@ -194,6 +198,14 @@ class ReadOptions:
         """Every column that is read."""
         return _distinct(*self.columns, *self.against, self.id, self.date)
 
+    @property
+    def new_group_of_value(self) -> dict[str, str]:
+        """Value of a group column -> the group that it was merged into."""
+        assert isinstance(self.merge_groups, Mapping)  # since __post_init__
+        return {
+            value: name for name, values in self.merge_groups.items() for value in as_tuple(values)
+        }
+
     def column_of(self, role: Role) -> str:
         """Return the column of decisions or of outcomes."""
         return self.decision if role == "decision" else self.outcome
@@ -232,6 +244,7 @@ class ReadOptions:
             "negative": self.negative,
             "missing_values": self.missing_values,
             "missing_group": self.missing_group,
+            "merge_groups": self.merge_groups,
             "max_groups": self.max_groups,
             "denied_outcomes": self.denied_outcomes,
             "undecided": self.undecided,
@@ -308,6 +321,34 @@ def as_tuple(values: Any) -> tuple[Any, ...]:
         return ()
     is_single = isinstance(values, str) or not hasattr(values, "__iter__")
     return (values,) if is_single else (*values,)
+
+
+def _values_by_new_group(merges: MergedGroups) -> dict[str, Any]:
+    """Return the values that make each new group.
+
+    Raises
+    ------
+    InvalidInput
+        If a text has no ``=``, or a value is in two new groups.
+    """
+    by_group: dict[str, list[str]] = {}
+    if isinstance(merges, Mapping):
+        for name, values in merges.items():
+            by_group.setdefault(str(name), []).extend(map(str, as_tuple(values)))
+    else:
+        for text in as_tuple(merges):
+            name, equals, value = str(text).partition("=")
+            if not (name and equals and value):
+                raise InvalidInput(
+                    "'merge_groups' must say which value joins which new group, as in "
+                    f"'other=Samoan'; got {text!r}"
+                )
+            by_group.setdefault(name, []).append(value)
+    every_value = [value for values in by_group.values() for value in values]
+    for value in every_value:
+        if every_value.count(value) > 1:
+            raise InvalidInput(f"'merge_groups' names {value!r} twice")
+    return {name: unwrap_single(values) for name, values in by_group.items()}
 
 
 def split_key(on: str | None) -> tuple[str, str]:

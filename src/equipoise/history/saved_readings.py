@@ -40,6 +40,7 @@ ENTRIES: Mapping[str, str] = {
     "negative": "negative",
     "missing_values": "missing_values",
     "missing_group": "missing_group",
+    "merge_groups": "merge_groups",
     "max_groups": "max_groups",
     "denied_outcomes": "denied_outcomes",
     "undecided": "undecided",
@@ -262,9 +263,13 @@ def _by_role(meaning: Any) -> Mapping[str, Any]:
     return meaning
 
 
+def _toml_key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _format_toml(name)
+
+
 def _format_toml(value: Any) -> str:
     if isinstance(value, Mapping):
-        entries = (f"{name} = {_format_toml(part)}" for name, part in value.items())
+        entries = (f"{_toml_key(name)} = {_format_toml(part)}" for name, part in value.items())
         return "{" + ", ".join(entries) + "}"
     # JSON's texts are TOML's, but for one control character.
     return json.dumps(value, ensure_ascii=False, default=str).replace("\x7f", "\\u007f")

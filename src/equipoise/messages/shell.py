@@ -21,6 +21,7 @@ READING_OPTIONS: Mapping[str, str | None] = {
     "negative": "--negative",
     "missing_values": "--missing-value",
     "missing_group": "--missing-group",
+    "merge_groups": "--merge-groups",
     "max_groups": "--max-groups",
     "denied_outcomes": "--denied-outcomes",
     "undecided": "--undecided",

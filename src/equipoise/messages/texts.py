@@ -4,6 +4,7 @@ A text is filled in with the fields of a message:
 
 - ``{column}`` is a field: text in quotes, a number with commas, a list of values, or values with
   their numbers of rows. ``{column:plain}`` has no quotes.
+- ``{groups:and}`` lists all values, with "and" before the last one.
 - ``{rows:row}`` counts: "1 row", "3 rows". ``{rows:has|have}`` is the verb that goes with it.
 - ``{fix}`` is what solves the problem, as Python, the shell or the form writes it. A fallback may
   follow, as in ``{fix:missing_values=VALUE}``.
@@ -97,6 +98,7 @@ TEXTS: Mapping[str, str] = {
     "missing-group-named": "Column {column}: {rows:row} without a group {rows:is|are} called "
     "{name}, a name like any other.[[ A question may count these people without comparing them: "
     "{leave_out:leave_out}.]]",
+    "groups-merged": "Groups counted as one: {merged:plain}.",
     "missing-group-joined": "Column {column}: {rows:row} without a group {rows:is|are} counted as "
     "{name}.",
     # -- decisions ---------------------------------------------------------------------------------
@@ -154,12 +156,14 @@ TEXTS: Mapping[str, str] = {
     "mostly-bad-outcomes": "Warning: in {groups} fewer approved people had the good outcome than "
     "the bad one. If column {column} says what went wrong, turn it: {fix}.",
     # -- an audit that begins ----------------------------------------------------------------------
-    "groups-keep-audit-open": "{groups} would keep this audit from ending. Its verdict needs "
-    "outcomes of denied people from every compared group, and {groups} has {rows:past row}, "
-    "{denied} of them denied.[[ With {groups}, about {people_with} people must arrive.]] Without, "
-    "about {people_without} people must arrive and the typical cost is {cost:plain}. Leave it out: "
-    "{fix}. Its people are then counted and not compared. To begin all the same: "
-    "{@confirm=TRUE}.",
+    "groups-keep-audit-open": "{groups:and} would keep this audit from ending. Its verdict needs "
+    "outcomes of denied people from every compared group, and {groups:and} {number:has|have} "
+    "{rows:past row}, {denied} of them denied.[[ With {groups:and}, about {people_with} people "
+    "must arrive.]] Without, about {people_without} people must arrive and the typical cost is "
+    "{cost:plain}. Leave {number:it|them} out: {fix}. {number:Its|Their} people are then counted "
+    "and not compared.[[ Or compare {merged:and} as one group, if they belong together: "
+    "{merge:merge_groups}. About {merge_people} people must then arrive and the typical cost is "
+    "{merge_cost:plain}.]] To begin all the same: {@confirm=TRUE}.",
     # -- deciders, dates, test programmes ----------------------------------------------------------
     "decider-missing": "Column {column} names no decider in {rows:row}. Fill them in, or leave out "
     "{@decider}.",
@@ -253,8 +257,8 @@ class _MessageFormatter(Formatter):
             return self.spelling.argument(value)
         if spec.startswith("="):
             return self.spelling.setting(value, Placeholder(spec[1:]))
-        if spec == "leave_out":
-            return self.spelling.setting("leave_out", value)
+        if spec in ("leave_out", "merge_groups"):
+            return self.spelling.setting(spec, value)
         if spec == "spellings":
             readings = (
                 f"{list_with_counts(value[label])} are read as {label!r}" for label in value
@@ -288,6 +292,9 @@ def format_value(value: Any, spec: str) -> str:
         if isinstance(value, list | tuple):
             return ", ".join(map(str, value))
         return f"{value:,}" if isinstance(value, int) else str(value)
+    if spec == "and":
+        texts = [repr(part) for part in value]
+        return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
     if spec == "all":
         return ", ".join(value) or "none"
     if isinstance(value, int):

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from equipoise._json import JsonValue
+from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput
 from equipoise.free_check import compared_groups
+from equipoise.history import History
 from equipoise.history.past import Past
 from equipoise.messages import Fix, Problem
 from equipoise.metrics import METRICS
@@ -23,6 +26,16 @@ from equipoise.question import Costs, Question
 MAX_GROUPS = 6  # compared; the forecast of more groups takes too long for a test at the start
 MAX_LEFT_OUT = 6  # groups that are tried
 MUCH_LONGER = 10  # times as many people must arrive: the audit waits for one group
+
+
+@dataclass(frozen=True)
+class Merge(JsonValue):
+    """Groups that are compared as one: its name, what the audit costs then, and who must arrive."""
+
+    name: str
+    groups: tuple[str, ...]
+    cost: float
+    people: int
 
 
 @dataclass(frozen=True)
@@ -40,6 +53,9 @@ class Obstacle(JsonValue):
     cost_without, people_without
         The typical cost and the people who must arrive without these groups, in the first case
         that can be decided then.
+    merge
+        Groups that could be compared as one instead; None if that would not help, or if the groups
+        are not values of one column.
     """
 
     groups: tuple[str, ...]
@@ -48,18 +64,31 @@ class Obstacle(JsonValue):
     people_with: int | None
     cost_without: float
     people_without: int
+    merge: Merge | None = None
 
     @property
     def problem(self) -> Problem:
         """The obstacle as a message, with the fix."""
         fields = {
             "groups": list(self.groups),
+            "number": len(self.groups),
             "rows": self.rows,
             "denied": self.denied,
             "people_with": self.people_with,
-            "cost": f"{float(f'{self.cost_without:.3g}'):,g}",
+            "cost": _three_figures(self.cost_without),
             "people_without": self.people_without,
+            "merged": None,
+            "merge": None,
+            "merge_people": None,
+            "merge_cost": None,
         }
+        if self.merge is not None:
+            fields |= {
+                "merged": list(self.merge.groups),
+                "merge": {self.merge.name: list(self.merge.groups)},
+                "merge_people": self.merge.people,
+                "merge_cost": _three_figures(self.merge.cost),
+            }
         fixes = (Fix("leave_out", self.groups),)
         return Problem("groups-keep-audit-open", fields, fixes)
 
@@ -121,7 +150,9 @@ def find_obstacle(history: Past, question: Question, costs: Costs) -> Obstacle |
         left_out = (*left_out, group)
         obstacle = _obstacle(left_out, with_all, history, question, costs)
         if obstacle is not None:
-            return _smallest(obstacle, with_all, history, question, costs)
+            obstacle = _smallest(obstacle, with_all, history, question, costs)
+            merge = _find_merge(obstacle.groups, with_all, history, question, costs)
+            return replace(obstacle, merge=merge)
     return None
 
 
@@ -155,12 +186,10 @@ def _obstacle(
         without = _forecast_cases(history, replace(question, compare=smaller), costs)
     except InvalidInput:  # nobody is left to be compared, as in a stratum of two groups
         return None
-    pairs = [*zip(with_all, without, strict=True)]
-    freed = [(before, after) for before, after in pairs if _is_freed(before, after)]
-    if 2 * len(freed) <= len(pairs):
+    usual = _usual_freed(with_all, without)
+    if usual is None:
         return None
-    usual_name = pick_usual_case([before.scenario for before, _ in freed]).name
-    usual_with, usual_without = next(pair for pair in freed if pair[0].scenario.name == usual_name)
+    usual_with, usual_without = usual
     cells = [history.cells[group] for group in left_out]
     return Obstacle(
         groups=left_out,
@@ -170,6 +199,71 @@ def _obstacle(
         cost_without=usual_without.median or 0.0,
         people_without=round(usual_without.people),
     )
+
+
+def _usual_freed(
+    with_all: Sequence[Forecast], without: Sequence[Forecast]
+) -> tuple[Forecast, Forecast] | None:
+    """Return the usual case before and after, if most cases can be decided after; None if not."""
+    pairs = [*zip(with_all, without, strict=True)]
+    freed = [(before, after) for before, after in pairs if _is_freed(before, after)]
+    if 2 * len(freed) <= len(pairs):
+        return None
+    usual_name = pick_usual_case([before.scenario for before, _ in freed]).name
+    return next(pair for pair in freed if pair[0].scenario.name == usual_name)
+
+
+def _find_merge(
+    groups: tuple[str, ...],
+    with_all: Sequence[Forecast],
+    history: Past,
+    question: Question,
+    costs: Costs,
+) -> Merge | None:
+    """Return which groups could be compared as one, so that the audit ends; None if none.
+
+    Several groups are merged with each other, and a single one with the smallest other one.
+    """
+    coding = history.coding if isinstance(history, History) else None
+    if coding is None or len(coding.grouping.labels) != 1:  # no values of one column
+        return None
+    compared = compared_groups(history, question)
+    name = "other"
+    if len(groups) == 1:
+        others = [g for g in compared if g not in groups and g != question.comparison.against]
+        if not others:
+            return None
+        partner = min(others, key=lambda group: history.cells[group].total)
+        groups = (partner, *groups)
+        name = " or ".join(groups)
+    if name in history.cells or len(compared) - len(groups) + 1 < 2:
+        return None
+    cells = {g: counts for g, counts in history.cells.items() if g not in groups}
+    cells[name] = _add_up([history.cells[group] for group in groups])
+    merged_past = History(Cells(cells), seed=history.seed)
+    merged = _forecast_cases(merged_past, question, costs)
+    usual = _usual_freed(with_all, merged)
+    if usual is None:
+        return None
+    return Merge(name, groups, usual[1].median or 0.0, round(usual[1].people))
+
+
+def _add_up(parts: Sequence[GroupCells]) -> GroupCells:
+    """Return the counts of several groups as one."""
+    accepts = [part.random_accepts for part in parts if part.random_accepts]
+    cohorts = [part.cohorts for part in parts]
+    return GroupCells(
+        sum(part.approved_positive for part in parts),
+        sum(part.approved_negative for part in parts),
+        sum(part.denied for part in parts),
+        sum(part.approved_unknown for part in parts),
+        cohorts=tuple(chain(*cohorts)) if all(cohorts) else (),
+        random_accepts=tuple(map(sum, zip(*accepts, strict=True))),
+    )
+
+
+def _three_figures(cost: float) -> str:
+    return f"{float(f'{cost:.3g}'):,g}"
 
 
 def _forecast_cases(history: Past, question: Question, costs: Costs) -> tuple[Forecast, ...]:

@@ -13,6 +13,7 @@ import pytest
 import equipoise as eq
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.coding import Coding
+from equipoise.history.saved_readings import save_reading
 from equipoise.messages import form, shell
 from equipoise.messages.shell import describe_error
 from tests.support.messages import codes_of, fixes_of, note_of, problem_of, problems_of, refused
@@ -306,3 +307,35 @@ def test_bytes_that_no_encoding_reads_are_to_be_converted(tmp_path: Path) -> Non
     done = subprocess.run(["iconv", *words, path], capture_output=True, check=True)
     converted.write_bytes(done.stdout)
     assert eq.History.read(converted, **PLAIN).cells.groups == ("Müller", "b €")
+
+
+def test_values_are_merged_into_new_groups(tmp_path: Path) -> None:
+    races = ["Samoan", "samoan ", "Tongan", "White", None, "White"] * 4
+    data = {"race": races, "approved": [1, 0] * 12, "repaid": [1, None] * 12}
+    reading: dict[str, Any] = {"group": "race", "decision": "approved", "outcome": "repaid"}
+    merged = eq.History.read(
+        data, **reading, missing_group="?", merge_groups={"Pacific": ["Samoan", "tongan"]}
+    )
+    assert {group: c.total for group, c in merged.cells.items()} == {
+        "?": 4.0,
+        "Pacific": 12.0,
+        "White": 8.0,
+    }
+    assert merged.coding is not None
+    assert merged.coding.grouping.group_name(["TONGAN"]) == "Pacific"
+    texts = ["not white=Samoan", "not white=Tongan", "not white=?"]
+    typed = eq.History.read(data, **reading, missing_group="?", merge_groups=texts)
+    assert set(typed.cells) == {"White", "not white"}
+    assert typed.coding is not None
+    assert typed.coding.grouping.group_name([None]) == "not white"
+    note_of(typed, "groups-merged")
+    path = tmp_path / "past.csv"
+    pd.DataFrame(data).to_csv(path, index=False)
+    kept = tmp_path / "kept.toml"
+    save_reading(kept, path, {**reading, "missing_group": "?", "merge_groups": texts})
+    assert eq.History.read(kept).cells == typed.cells
+    with refused("unknown-value", value="Fijian"):
+        eq.History.read(data, **reading, missing_group="?", merge_groups={"x": "Fijian"})
+    for wrong in ("Samoan", ["a=Samoan", "b=Samoan"]):
+        with pytest.raises(InvalidInput, match="'merge_groups'"):
+            eq.History.read(data, **reading, missing_group="?", merge_groups=wrong)

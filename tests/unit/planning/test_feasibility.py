@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
 import equipoise as eq
+from equipoise.history.coding import Coding, Grouping, YesNo
 from equipoise.messages import form, shell
 from equipoise.planning.feasibility import NotFeasible, find_obstacle
 from equipoise.protocol import Want
@@ -45,6 +47,27 @@ def test_the_group_is_named_with_the_fix_of_every_surface() -> None:
     assert "--leave-out 'not stated'" in shell.describe(problem)
     assert "--yes" in shell.describe(problem)
     assert "“Groups that are counted and not compared”: not stated" in form.describe(problem)
+
+
+def test_a_merge_is_offered_where_groups_are_values_of_a_column() -> None:
+    obstacle = find_obstacle(PAST, QUESTION, eq.Costs())
+    assert obstacle is not None
+    assert obstacle.merge is None  # of counts no column is known
+    labels = {group.casefold(): group for group in PAST.cells}
+    coding = Coding({}, Grouping((labels,)), YesNo(("1",), ("0",)), YesNo(("1",), ("0",)))
+    obstacle = find_obstacle(replace(PAST, coding=coding), QUESTION, eq.Costs())
+    assert obstacle is not None
+    assert obstacle.merge is not None
+    assert obstacle.merge.groups == ("Asian", NOT_STATED)
+    text = shell.describe(obstacle.problem)
+    assert "--merge-groups 'Asian or not stated=Asian'" in text
+    assert "--merge-groups 'Asian or not stated=not stated'" in text
+    # Without the small group the audit is as long as with the two as one.
+    assert obstacle.merge.people == pytest.approx(obstacle.people_without, rel=0.05)
+    cells = PAST.cells.to_dict()
+    alone = cells.pop(NOT_STATED)
+    cells["Asian"] = {name: count + alone[name] for name, count in cells["Asian"].items()}
+    assert find_obstacle(eq.History.from_cells(cells), QUESTION, eq.Costs()) is None
 
 
 def test_it_can_begin_all_the_same() -> None:
