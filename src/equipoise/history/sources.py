@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import zip_longest
 from pathlib import Path
@@ -151,14 +151,32 @@ def _open_csv(name: str, paths: Sequence[str], options: ReadOptions) -> SqlTable
 
 
 def _scan_files(
-    connection: DuckDBPyConnection, function: str, paths: Iterable[str], settings: str
+    connection: DuckDBPyConnection, function: str, paths: Sequence[str], settings: str
 ) -> DuckDBPyRelation:
-    """Let a function of DuckDB, such as ``read_csv``, scan files and match columns by name."""
+    """Let a function of DuckDB, such as ``read_csv``, scan files and match columns by name.
+
+    Folders such as ``year=2024`` are columns as well, unless the files have a column of that name.
+    """
     # DuckDB would take a star in a file's name for a pattern.
     names = (path if "://" in path else glob.escape(path) for path in paths)
     files = ", ".join(duckdb_text(sql.literal(name)) for name in names)
-    settings += ", union_by_name = true, hive_partitioning = false"
-    return connection.from_query(f"FROM {function}([{files}]{settings})")
+    query = f"FROM {function}([{files}]{settings}, union_by_name = true, hive_partitioning"
+    rows = connection.from_query(f"{query} = false)")
+    folder_columns = _folder_columns(paths)
+    own_columns = {column.casefold() for column in rows.columns}
+    if not folder_columns or not own_columns.isdisjoint(folder_columns):
+        return rows
+    return connection.from_query(f"{query} = true, hive_types_autocast = false)")
+
+
+def _folder_columns(paths: Sequence[str]) -> set[str]:
+    """Return the columns that folders name, as in ``year=2024``; none if files differ in them."""
+    of_files = []
+    for path in paths:
+        folders = path.partition("?")[0].split("/")[:-1]
+        of_files.append({name.partition("=")[0].casefold() for name in folders if "=" in name[1:]})
+    first_columns = of_files[0]
+    return first_columns if all(columns == first_columns for columns in of_files) else set()
 
 
 def _files_of(pattern: str) -> tuple[list[str], int]:

@@ -31,10 +31,26 @@ def write(path: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("folder", ["d=1", "D=1", "g=all"])
-def test_names_of_folders_are_no_columns(folder: str, tmp_path: Path) -> None:
+def test_columns_of_files_go_before_names_of_folders(folder: str, tmp_path: Path) -> None:
     path = write(tmp_path / folder / "past.csv", GOOD)
     for source in (path, path.parent, str(path.parent / "*.csv"), tmp_path):
         assert read(source).cells == CELLS
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_folders_of_a_lake_are_columns(kind: str, tmp_path: Path) -> None:
+    """``g=a%20b/d=1`` as Spark writes it: a blank is escaped, and values are text."""
+    for group, decision, outcome in (("a%20b", 1, "1"), ("a%20b", 0, ""), ("c", 1, "0")):
+        path = write(tmp_path / f"g={group}" / f"d={decision}" / "0.csv", f"id,y\n7,{outcome}\n")
+        if kind == "parquet":
+            pd.read_csv(path).to_parquet(path.with_suffix(".parquet"))
+            path.unlink()
+    for source in (tmp_path, str(tmp_path / "*" / "*" / f"0.{kind}")):
+        cells = read(source).cells
+        assert cells == Cells({"a b": GroupCells(1, 0, 1), "c": GroupCells(0, 1, 0)})
+    # Where only some files are in such folders, these are names like any other.
+    write(tmp_path / "h=1" / "past.csv", GOOD)
+    assert read([tmp_path / "h=1" / "past.csv", write(tmp_path / "x.csv", GOOD)]).cells.total == 8
 
 
 def twice(kind: str, folder: Path) -> object:
