@@ -81,8 +81,8 @@ class RemoteAudit(AuditCommands):
 
     Notes
     -----
-    A writer's replies hold what is wanted and nothing else; ``number``, ``why`` and the like stay
-    empty.
+    A writer's replies have what is wanted and what it may cost; ``number``, ``why`` and the like
+    stay empty.
     """
 
     def __init__(

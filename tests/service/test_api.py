@@ -20,7 +20,7 @@ from tests.support.serving import ASK, PAST, WORLD, Served
 def test_asking_and_telling_again_changes_nothing(served: Served) -> None:
     served.create("again")
     one = partial(served.result, "again", person="p-17")
-    assert one("ask", **ASK) == Reply("p-17", "RESERVED", Want.LABEL).to_dict()
+    assert one("ask", **ASK) == Reply("p-17", "RESERVED", Want.LABEL, 105).to_dict()
     assert one("ask", **ASK)["repeated"]
     assert refusal(one("ask", **ASK | {"group": "A"})) == "person-conflict"
     assert one("execute")["state"] == "EXECUTED"

@@ -292,7 +292,7 @@ def test_a_writer_learns_nothing_beyond_replies(served: Served) -> None:
         if one.get("problem"):
             assert set(one["problem"]) == {"type", "title", "status"}  # and no detail
         else:  # everything else in a reply is empty
-            own = {name: one[name] for name in ("person", "state", "want", "repeated")}
+            own = {name: one[name] for name in ("person", "state", "want", "hold", "repeated")}
             assert one == Reply.from_dict(own).to_dict()
     assert served.client({"origin": served.url}).post(
         "/login", data={"token": served.tokens["writer of all"]}

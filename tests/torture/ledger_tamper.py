@@ -17,7 +17,7 @@ from equipoise.audits.scores import Assist
 from equipoise.errors import LedgerError
 from equipoise.ledger import LiveAudit
 from equipoise.ledger.database import Connection, connect, driver_errors
-from equipoise.ledger.store import Store, statements
+from equipoise.ledger.store import CACHE_TABLE, Store, statements
 from equipoise.ledger.verify import Broken, verify
 from equipoise.protocol import Want
 from equipoise.question import Costs, Question
@@ -194,7 +194,7 @@ class _restored:  # noqa: N801
             shutil.copy(f"{self.ledger}.kept", self.ledger)
             return
         with closing(connect(self.ledger)) as connection:
-            for table in reversed(TABLES):
+            for table in (CACHE_TABLE, *reversed(TABLES)):  # the cache refers to audits
                 connection.run(f"DROP TABLE IF EXISTS {table} CASCADE")
             connection.run("DROP FUNCTION IF EXISTS events_are_append_only CASCADE")
             for statement in statements("postgresql"):

@@ -20,11 +20,12 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from equipoise._version import __version__
 from equipoise.errors import EquipoiseError
-from equipoise.service import api, pages, pages_check
+from equipoise.service import api, pages, pages_api, pages_check
 from equipoise.service.access import PROGRAM_PATHS, PUBLIC_PATHS, Access
 from equipoise.service.audits import OpenAudits
 from equipoise.service.checkpoints import CheckpointLog
 from equipoise.service.demonstration import demonstrate
+from equipoise.service.examples import with_examples
 from equipoise.service.forms import render_page
 from equipoise.service.limits import RequestLimits
 from equipoise.service.problems import as_problem, to_response
@@ -65,7 +66,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.state.store = TokenStore(settings.token_store)
     app.state.checkpoints = CheckpointLog(settings.token_store)
     app.state.failures = deque(maxlen=10_000)  # failed attempts: when, and from which address
-    for router in (api.router, api.probes, pages.router, pages_check.router):
+    for router in (api.router, api.probes, pages.router, pages_check.router, pages_api.router):
         app.include_router(router)
     app.mount("/static", StaticFiles(packages=[*STATIC_FOLDERS]))
     return app
@@ -95,12 +96,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 class Service(FastAPI):
-    """A FastAPI application whose description keeps the API's names when classes are renamed."""
+    """A FastAPI application whose description has examples and keeps the API's names."""
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI description."""
         if self.openapi_schema is None:
-            self.openapi_schema = with_schema_names(super().openapi())
+            self.openapi_schema = with_examples(with_schema_names(super().openapi()))
         return self.openapi_schema
 
 

@@ -92,8 +92,8 @@ class AuditContext:
 
 
 def _reply_for_writer(reply: Reply) -> Reply:
-    """Return what writers may see of a reply: what is wanted, and no more."""
-    return Reply(reply.person, reply.state, reply.want, repeated=reply.repeated)
+    """Return what writers may see of a reply: what is wanted, what it may cost, and no more."""
+    return Reply(reply.person, reply.state, reply.want, reply.hold, repeated=reply.repeated)
 
 
 def _verify(ledger: str, mark: Mark, log: CheckpointLog) -> None:
