@@ -281,13 +281,13 @@ def draw_classifier(cost: Axes, estimate: Axes, summary: DataFrame, many: DataFr
 def _claims(seeing: DataFrame) -> list[Claim]:
     claims = []
     for dataset, rows in seeing.groupby("dataset"):
-        why = "" if rows.labels_kept.max() < 0.6 else "; the Baseline's restarts make it"
+        why = "" if rows.labels_kept.max() < 0.6 else ". The Baseline's restarts make it"
         claims.append(
             Claim(
                 DATASETS[str(dataset)].figure,
                 f"{DATASETS[str(dataset)].title}: RS-Audit costs less than the Baseline",
                 "“around 50%” (abstract)",
-                f"costs {span(rows['RS/Baseline'])} of it; {span(rows.labels_kept)} if both keep "
+                f"costs {span(rows['RS/Baseline'])} of it, {span(rows.labels_kept)} if both keep "
                 "their labels",
                 f"holds{why}" if rows["RS/Baseline"].max() <= 0.6 else "does not hold",
             )
@@ -300,7 +300,7 @@ def _claims(seeing: DataFrame) -> list[Claim]:
             "Figures 1 (top) to 3, left",
             "RS-Audit estimates the true EOD with fewer labels",
             "(plot)",
-            f"at tau = 1000 its mean is within {off:.3f} of the truth; Adult, all_LR: "
+            f"at tau = 1000 its mean is within {off:.3f} of the truth. Adult, all_LR: "
             f"{last['its_estimate']:.3f} ± {last['s.d.']:.3f}, true {last.true_EOD:.3f}",
             holds(off < 0.05),
         ),
@@ -315,9 +315,9 @@ def _all_classifiers(summary: DataFrame) -> Claim:
     return Claim(
         "appendix D.1, Figures 2 and 3",
         "RS-Audit costs about 50% less for all classifiers",
-        "“about 50%”; the authors' own figure shows less for sense_attr on Adult (plot)",
+        "“about 50%”. The authors' own figure shows less for sense_attr on Adult (plot)",
         f"costs {span(seeing['RS/Baseline'])} of the "
-        f"Baseline for four classifiers; sense_attr: {ratios}",
+        f"Baseline for four classifiers. sense_attr: {ratios}",
         holds(apart.max() <= 0.6, "holds but for sense_attr on Adult"),
     )
 
@@ -331,7 +331,7 @@ def _levels(summary: DataFrame) -> list[Claim]:
             "true EOD of all_LR on Adult",
             "about 0.006 (plot)",
             f"{adult.true_EOD:.3f}",
-            "differs; probable reasons, not tested: the authors' classifier decides on unscaled "
+            "differs. Probable reasons, not tested: the authors' classifier decides on unscaled "
             "rows and has another training sample (notes 21, 23)",
         )
     ]
@@ -343,7 +343,7 @@ def _levels(summary: DataFrame) -> list[Claim]:
                 "cost of Baseline and RS-Audit on Law School, all_LR, tau = 1000",
                 "about 390, 202 (plot)",
                 f"{law.Baseline.item():,.0f}, {law['RS-Audit'].item():,.0f}",
-                "the ratio holds; the level differs; probable reason, not tested: the authors "
+                "the ratio holds, the level differs. Probable reason, not tested: the authors "
                 "train on resampled rows with class weights 99:1 (note 21)",
             )
         )
@@ -380,10 +380,11 @@ SPENT = """
 """
 
 WORDS = """
-Section 6, Figure 1 (top); appendix, Figures 2 and 3, Tables 4 and 5.
+Section 6, Figure 1 (top), and the appendix, Figures 2 and 3, Tables 4 and 5.
 
-Adult (48,842 rows) and Law School (20,798 rows), groups by sex; five classifiers, trained on 100
-and 5000 random rows, everybody encoded alike. tau in {{ taus }}; {{ repeats | n }} runs from seed
+Adult (48,842 rows) and Law School (20,798 rows), groups by sex. Five classifiers are trained on
+100 and 5000 random rows, with one encoding. Values of tau: {{ taus }}. There are {{ repeats | n }}
+runs from seed
 {{ seed }} (the paper has five). c_feat = 0, c_lab = 1: the cost is the number of overrides that end
 badly. The past is the whole table. The adaptive audit is ours, on “{{ question }}” and on the same
 with gamma = 0.05.
@@ -399,26 +400,27 @@ with gamma = 0.05.
 - {{ free }} of the {{ all }} audits at gamma = 0 are answered by the past alone: the groups' rates
   cannot be equal whatever the outcomes of the denied are.
 - Table 4 describes the rows of Adult without unknown values, not all 48,842.
-- tau = 1000, the paper's largest, is by its theorem the tau of epsilon = {{ tau_epsilon | n(3) }}
-  at delta = 0.01, and differences are at most 1: the runs show how estimates settle, and have no
+- tau = 1000 is the paper's largest. By its theorem it is the tau of epsilon = {{ tau_epsilon |
+  n(3) }}
+  at delta = 0.01, and differences are at most 1. The runs show how estimates settle. They have no
   guarantee.
 {% if "law" in datasets %}
-- The paper has race in six levels; law_school_clean.csv has two. Race is one covariate of eleven.
+- The paper has race in six levels, law_school_clean.csv has two. Race is one covariate of eleven.
 {% endif %}
 
 {% for name in datasets %}
 {{ picture(name, "Cost against tau (left) and estimated EOD against labels requested (right), " ~
-   titles[name] ~ "; bands ± one standard deviation of a run.") }}
+   titles[name] ~ ". Bands: ± one standard deviation of a run.") }}
 
 {% endfor %}
-Cost of RS-Audit over cost of the Baseline at tau = 1000: runs, exact, and the mean of ten
-times as many runs where both audits keep their labels from phase to phase (sense_attr never
-approves one of the groups: there the past runs dry).
+Cost of RS-Audit over cost of the Baseline at tau = 1000: in the runs, exactly, and as the
+mean of ten times as many runs where both audits keep their labels from phase to phase. (sense_attr
+never approves one of the groups, so there the past runs dry.)
 
 {{ table("ratios") }}
 
-What each audit spends: Baseline and RS-Audit at tau = 1000, which promises nothing; the adaptive
-audit (epsilon = delta = 0.05) with its guarantee. “Free” is what the past alone answers.
+What each audit spends: Baseline and RS-Audit at tau = 1000, which promises nothing, and the
+adaptive audit (epsilon = delta = 0.05) with its guarantee. “Free” is what the past alone answers.
 
 {{ table("audits") }}
 

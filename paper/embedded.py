@@ -332,12 +332,12 @@ def _claims(prices: DataFrame, rows: DataFrame, compared: DataFrame) -> list[Cla
         Claim(
             "appendix, Adult",
             "verdicts are always right (Exp-Audit, RS-Audit)",
-            "1, 1; 73 and 75 of 75 (file)",
+            "1, 1, and 73 and 75 of 75 (file)",
             f"RS-Audit at worst {rows.rs_right.min():.2f}; Exp-Audit at (0.4, 0.2), by network: "
             f"{_right_shares(compared)}",
             holds(
                 is_always_right,
-                "holds for RS-Audit; for Exp-Audit it depends on the network and the estimator",
+                "holds for RS-Audit. For Exp-Audit it depends on the network and the estimator",
             ),
         ),
         Claim(
@@ -356,19 +356,20 @@ def _claims(prices: DataFrame, rows: DataFrame, compared: DataFrame) -> list[Cla
 
 
 WORDS = """
-Section 6, Figure 1 (middle); appendix, Figure 5.
+Section 6, Figure 1 (middle), and the appendix, Figure 5.
 
 A network with hidden layers 64, 32, 10 (tanh), trained by Adam on 70% of Adult for
-{{ epochs }} epochs (accuracy on the rest {{ accuracies | span }}); everybody's last
-hidden layer is the feature vector; a logistic regression on it and on sex, trained on 1000 rows,
+{{ epochs }} epochs (accuracy on the rest {{ accuracies | span }}). The last
+hidden layer is the feature vector. A logistic regression on it and on sex, trained on 1000 rows,
 decides. {{ networks }} networks, from seed {{ seed }} on. In each of {{ runs }} runs per network
-20,000 random rows are the past, and Gaussians are fitted to the approved among them, one per group
-and outcome: by exact maximum likelihood, and by TruncEst (Algorithms 4 and 5, single steps of size
+20,000 random rows are the past. Gaussians are fitted to the approved among them, one per group and
+outcome. They are fitted by exact maximum likelihood, and by TruncEst (Algorithms 4 and 5, single
+steps of size
 0.01 on fresh people). delta = 0.01.
 
 - Whether Exp-Audit's verdicts are right depends on the network and on the estimator. At (gamma,
-  epsilon) = (0.4, 0.2), where FAIR is the right answer on every network, the shares of right
-  verdicts by network are: {{ shares }}.
+  epsilon) = (0.4, 0.2) FAIR is the right answer on every network. The shares of right verdicts
+  by network are: {{ shares }}.
   At gamma = 0 a right verdict says little: any estimate far above 0 gives it.
 - The two estimators differ because a Gaussian does not fit the embedding. Exact likelihood
   extrapolates the law to the denied. An outcome's approved people allow TruncEst only a few small
@@ -377,24 +378,24 @@ and outcome: by exact maximum likelihood, and by TruncEst (Algorithms 4 and 5, s
 - Pasts that gave no model, of {{ n_pasts }} in all: {{ without_model }}.
 {% if refused %}
 - On the first network, asked to test its own assumptions first, Exp-Audit refuses in
-  {{ refused | length }} of {{ tested }} cases and goes over to labels; for example:
+  {{ refused | length }} of {{ tested }} cases and continues with labels. For example:
   {{ refused[0] }}.
 {% endif %}
 {% if problems %}
 - An example of a past without a model: {{ problems[0] }}.
 {% endif %}
-- The paper trains for 1000 epochs; the accuracy on the other 30% does not improve after some 30.
+- The paper trains for 1000 epochs. The accuracy on the other 30% does not improve after some 30.
   With rectified units (the paper does not name its activation) several of the ten are 0 for
-  everybody, and a full Gaussian does not exist.
+  all people, and a full Gaussian does not exist.
 - In the authors' code the classifier is trained on unscaled embeddings, evaluated on scaled ones
-  when the past is made, and on unscaled ones online; hence another true EOD, 0.35 to 0.40.
+  when the past is made, and on unscaled ones online. Hence another true EOD, 0.35 to 0.40.
 
 {{ picture("networks", "Exp-Audit's estimates without caps at (gamma, epsilon) = (0.4, 0.2), a point
-per past, on each network; above the dashed line the verdict is UNFAIR." | replace("\n", " ")) }}
+per past, on each network. Above the dashed line the verdict is UNFAIR." | replace("\n", " ")) }}
 
-Each network and estimator without caps: medians over pasts and questions, share of right verdicts
-by (gamma, epsilon), and runs without an estimate, because no feature vector was assigned to an
-outcome.
+Each network and estimator without caps: medians over pasts and questions, and the share of
+right verdicts by (gamma, epsilon). Runs without an estimate are those where no feature vector was
+assigned to an outcome.
 
 {{ table("networks") }}
 

@@ -63,7 +63,7 @@ def run(settings: Settings) -> Chapter:
         "Table 3",
         "W, W', W'' of the families, and log-concavity",
         "formulas",
-        f"do not hold: {wrong}; not log-concave: {rough}",
+        f"do not hold: {wrong}. Not log-concave: {rough}",
         "holds but for these" if wrong or rough else "holds",
     )
     return Chapter(
@@ -124,7 +124,7 @@ def _check_gaussian() -> dict[str, object]:
 
 WORDS = """
 Appendix, Table 3. W, W' and W'' of every row by adaptive quadrature at three parameters each,
-against the table's formulas; log-concavity on a grid. The table prints no W for the continuous
+against the table's formulas, and log-concavity on a grid. The table prints no W for the continuous
 Poisson: the one here has its derivatives. For the Gaussian: the first component of the gradient in
 Sigma^-1 mu and in Sigma^-1, by differences.
 

@@ -232,7 +232,7 @@ MAP: tuple[Place, ...] = (
     ),
     _place(
         "Remark 4 (recovered parameters)",
-        "Bayes classifier; fairness and accuracy",
+        "Bayes classifier, fairness and accuracy",
         "equipoise.mixture.bayes_classifier.BayesClassifier "
         "equipoise.mixture.fairness_accuracy.fairness_accuracy_curve paper.parameters.run",
     ),
@@ -249,7 +249,7 @@ MAP: tuple[Place, ...] = (
     ),
     _place(
         "Algorithm 3, lines 4 and 5",
-        "labels of everybody; the past",
+        "labels of all people, and the past",
         "equipoise.audits.tau_audit.Online equipoise.audits.tau_audit.TauAudit._read_past",
     ),
     _place(
@@ -316,7 +316,7 @@ ITEMS: tuple[Item, ...] = (
     # -- section 2
     _item(
         "section 2",
-        "Y is known for the approved; A and f for everybody; the auditor may override denials",
+        "Y is known for the approved, A and f for all people. The auditor may override denials",
         "works",
         "equipoise.audits.base.Audit.ask equipoise.protocol.Want",
     ),
@@ -329,12 +329,12 @@ ITEMS: tuple[Item, ...] = (
     _item(
         "section 2",
         "the techniques apply to demographic parity and equal opportunity",
-        "works; demographic parity needs no label",
+        "works. Demographic parity needs no label",
         "equipoise.audits.estimated_rates.can_answer",
     ),
     _item(
         "Definition 1",
-        "FAIR: Delta <= gamma; UNFAIR: Delta > gamma + epsilon; right with probability 1 - delta",
+        "FAIR: Delta <= gamma. UNFAIR: Delta > gamma + epsilon. Right with probability 1 - delta",
         "works",
         "equipoise.question.Question.truth",
     ),
@@ -373,17 +373,17 @@ ITEMS: tuple[Item, ...] = (
     _item(
         "Theorem 1",
         "cost and labels of the Baseline",
-        "holds; 624 log(8K/delta), as in the proof",
+        "holds with 624 log(8K/delta), as in the proof",
         "equipoise.bounds.theorems.upper_bound paper.theorems.run",
     ),
     _item(
         "Theorem 2",
         "cost and labels of RS-Audit",
-        "holds; 624 log(8K/delta), as in the proof",
+        "holds with 624 log(8K/delta), as in the proof",
         "equipoise.bounds.theorems.upper_bound paper.theorems.run",
     ),
     _item(
-        "after Theorem 2; Remark 1",
+        "after Theorem 2, Remark 1",
         "the Baseline costs more by sums over A != a",
         "works, as the difference of two expectations",
         "equipoise.bounds.theorems.expectation",
@@ -391,7 +391,7 @@ ITEMS: tuple[Item, ...] = (
     _item(
         "Theorem 3",
         "no audit costs less than Omega(...) on a family of instances",
-        "works; says something for delta < 1/4 only (note 19)",
+        "works. Says something for delta < 1/4 only (note 19)",
         "equipoise.bounds.theorems.family_bound",
     ),
     _item(
@@ -414,15 +414,15 @@ ITEMS: tuple[Item, ...] = (
     ),
     _item(
         "Assumption 1 (ii)",
-        "kappa, lambda, L, beta on Theta; log-concave; T polynomial",
-        "works; constants of the smallest Theta are computed",
+        "kappa, lambda, L, beta on Theta, log-concave, T polynomial",
+        "works. Constants of the smallest Theta are computed",
         "equipoise.mixture.families.Family.curvature "
         "equipoise.mixture.trunc_est.StructuralConstants",
     ),
     _item(
         "Assumption 2",
         "separation condition (1)",
-        "works, as printed; the proof needs more (note 14)",
+        "works, as printed. The proof needs more (note 14)",
         "equipoise.mixture.trunc_est.separation_needed",
     ),
     _item(
@@ -447,7 +447,7 @@ ITEMS: tuple[Item, ...] = (
     _item(
         "Algorithm 1",
         "Past(D, tau, y, a) over the rows of group a",
-        "works; a past that runs dry ends INCONCLUSIVE or by the free check (note 3)",
+        "works. A past that runs dry ends INCONCLUSIVE or by the free check (note 3)",
         "equipoise.history.past.Past.rows_until",
     ),
     _item(
@@ -458,14 +458,14 @@ ITEMS: tuple[Item, ...] = (
     ),
     _item(
         "Algorithm 1",
-        "overlooks everybody of other groups",
+        "overlooks all people of other groups",
         "works",
         "equipoise.audits.rs_audit.RSAudit",
     ),
     _item(
         "Algorithm 3",
-        "labels of everybody, each phase from the start",
-        "works; reuse_labels=True keeps labels",
+        "labels of all people, each phase from the start",
+        "works. reuse_labels=True keeps labels",
         "equipoise.audits.baseline.BaselineAudit",
     ),
     _item(
@@ -477,7 +477,7 @@ ITEMS: tuple[Item, ...] = (
     _item(
         "appendix A",
         "every estimate within 1 ± epsilon/12 with probability 1 - delta",
-        'works; the smallest tau with this guarantee is tau="exact"',
+        'works. The smallest tau with this guarantee is tau="exact"',
         "equipoise.audits.thresholds.ExactThreshold equipoise.audits.exact_tau.smallest_tau",
     ),
     # -- section 5
@@ -490,7 +490,7 @@ ITEMS: tuple[Item, ...] = (
     _item(
         "Algorithm 2",
         "theta-hat = TruncEst(D_ya, f, epsilon/(2 beta), delta/(14K), c, Theta)",
-        "works in ExpAudit.published; the default fits by exact likelihood",
+        "works in ExpAudit.published. The default fits by exact likelihood",
         "equipoise.audits.exp_audit.ExpAudit.published",
     ),
     _item(
@@ -507,14 +507,14 @@ ITEMS: tuple[Item, ...] = (
     ),
     _item(
         "Algorithm 2",
-        "R = 3430 log(12K/delta)/(q_m epsilon^2); the proof has 14",
+        "R = 3430 log(12K/delta)/(q_m epsilon^2). The proof has 14",
         "works: 12 in ExpAudit.published, 14 elsewhere (note 5)",
         "equipoise.mixture.map_weights.ExpConstants.map_features",
     ),
     _item(
         "Algorithm 2",
         "verdict without tests, estimates not clipped",
-        "works; an empty denominator ends INCONCLUSIVE",
+        "works. An empty denominator ends INCONCLUSIVE",
         "equipoise.audits.exp_audit.ExpAudit.published "
         "equipoise.audits.exp_finding.finding_from_weights",
     ),
@@ -533,26 +533,26 @@ ITEMS: tuple[Item, ...] = (
     _item(
         "Remark 4",
         "a classifier within O(epsilon) of the Bayes error",
-        "works; measured as epsilon shrinks",
+        "works. Measured as epsilon shrinks",
         "equipoise.mixture.bayes_classifier.BayesClassifier paper.parameters.run",
     ),
     _item(
         "Remark 4",
         "fairness and accuracy traded off by the recovered parameters",
-        "works; compared with the exact frontier",
+        "works. Compared with the exact frontier",
         "equipoise.mixture.fairness_accuracy.fairness_accuracy_curve paper.parameters.run",
     ),
     _item(
         "Remark 5",
         "test condition (1) after lines 2 to 7, else switch to Algorithm 1",
-        'works: switch="separation"; self-checks are the default',
+        'works: switch="separation". Self-checks are the default',
         "equipoise.audits.exp_audit.ExpAudit._test_separation",
     ),
     # -- appendix B
     _item(
         "Lemma on the MAP oracle",
         "errs with probability at most epsilon q_m/36",
-        "the exponent has a slip (note 14); our default measures the bias instead",
+        "the exponent has a slip (note 14). Our default measures the bias instead",
         "equipoise.mixture.map_weights.map_bias paper.notes.run",
     ),
     _item(
@@ -582,7 +582,7 @@ ITEMS: tuple[Item, ...] = (
     _item(
         "Remark on repeats",
         "majority of O(log 1/delta) candidates",
-        "works; gives 3 sqrt(3) epsilon, not sqrt(3) epsilon (note 16)",
+        "works. Gives 3 sqrt(3) epsilon, not sqrt(3) epsilon (note 16)",
         "equipoise.mixture.trunc_est._choose_by_majority",
     ),
     _item(
@@ -594,27 +594,27 @@ ITEMS: tuple[Item, ...] = (
     _item(
         "Table 3",
         "Exponential, Weibull, continuous Bernoulli, multivariate Gaussian",
-        "hold; Weibull for k >= 1 only (note 18)",
+        "hold, Weibull for k >= 1 only (note 18)",
         "paper.families.run equipoise.mixture.families.Weibull",
     ),
     _item(
         "Table 3",
         "continuous Poisson: W' = W'' = e^theta",
-        "does not hold; normalised numerically here (note 17)",
+        "does not hold. Normalised numerically here (note 17)",
         "equipoise.mixture.families.ContinuousPoisson",
     ),
     _item(
         "appendix C",
-        "concentration of the negative binomial; Algorithm 6",
-        'works; exact tails in place of the bound with tau="exact"',
+        "concentration of the negative binomial, Algorithm 6",
+        'works. Exact tails in place of the bound with tau="exact"',
         "equipoise.audits.exact_tau.smallest_tau "
         "equipoise.history.rows_until.draw_counts_in_unlimited_past",
     ),
     # -- experiments
     _item(
         "appendix D.1",
-        "Adult, 48,842 rows; Law School, 20,798 rows; sex as A",
-        "works; Law School is read from your file",
+        "Adult (48,842 rows), Law School (20,798 rows), sex as A",
+        "works. Law School is read from your file",
         "paper.tables.read_people",
     ),
     _item(
@@ -632,7 +632,7 @@ ITEMS: tuple[Item, ...] = (
     _item(
         "appendix D.1",
         "classifiers all_LR, wo_A_LR, fair, random, sense_attr",
-        "works; ours are encoded alike for training and deciding (notes 22, 23)",
+        "works. Ours are encoded alike for training and deciding (notes 22, 23)",
         "paper.tables.CLASSIFIERS",
     ),
     _item(
@@ -650,19 +650,19 @@ ITEMS: tuple[Item, ...] = (
     _item(
         "appendix D.1",
         "five seeds 1092, 42, 13, 729, 333",
-        "works: --paper-seeds; the page has more runs",
+        "works: --paper-seeds. The page has more runs",
         "paper.page.PAPER_SEEDS",
     ),
     _item(
         "appendix D.2",
         "synthetic population",
-        "reproduced; the paper does not give its means (note 20)",
+        "reproduced. The paper does not give its means (note 20)",
         "paper.synthetic.make_world",
     ),
     _item(
         "Figures 1 (bottom), 4",
         "cost of both audits over epsilon",
-        "reproduced where features are free; else they were booked on RS-Audit (note 7)",
+        "reproduced where features are free. Else they were booked on RS-Audit (note 7)",
         "paper.synthetic.run",
     ),
     _item(
@@ -674,7 +674,7 @@ ITEMS: tuple[Item, ...] = (
     _item(
         "Table 6",
         "share of right verdicts, synthetic",
-        "reproduced; above epsilon = 0.1 either answer is right (note 11)",
+        "reproduced. Above epsilon = 0.1 either answer is right (note 11)",
         "paper.synthetic.correctness",
     ),
     _item(
@@ -686,19 +686,19 @@ ITEMS: tuple[Item, ...] = (
     _item(
         "appendix D.2",
         "Adult embedded by a network 64, 32, 10",
-        "works; five networks, tanh units",
+        "works. Five networks, tanh units",
         "paper.embedded.embed_adult",
     ),
     _item(
         "Figures 1 (middle), 5",
         "cost of both audits on embedded Adult",
-        "reproduced where features are free; else they were booked on RS-Audit (note 7)",
+        "reproduced where features are free. Else they were booked on RS-Audit (note 7)",
         "paper.embedded.run",
     ),
     _item(
         "appendix D.2",
         "verdicts on Adult always right",
-        "does not hold for Exp-Audit; depends on network and estimator",
+        "does not hold for Exp-Audit. Depends on network and estimator",
         "paper.embedded.run",
     ),
     _item(
@@ -708,9 +708,9 @@ ITEMS: tuple[Item, ...] = (
         "paper.synthetic.run paper.embedded.run",
     ),
     _item(
-        "section 5; appendix B",
+        "section 5, appendix B",
         "iid samples are unaffected by delay",
-        "true of the past; online the audits count in request order (note 25)",
+        "true of the past. Online the audits count in request order (note 25)",
         "equipoise.audits.base.Audit",
     ),
     _item(

@@ -112,7 +112,7 @@ def _map_bias() -> Values:
 
 WORDS = """
 Places where the text, a theorem or a published number does not hold or can be read in two ways, and
-what Equipoise does there. None touches the paper's ideas; most are slips of the kind that any paper
+what Equipoise does there. None touches the paper's ideas. Most are slips of the kind that any paper
 of its size has. “The code” is the authors' repository,
 <https://github.com/nirjhar-das/fairness_audit_partial_feedback>.
 
@@ -122,13 +122,14 @@ of its size has. “The code” is the authors' repository,
    rule of the text in {{ text | pct }}.
 2. **Where the saving comes from** (section 6: RS-Audit costs about 50% less). The ratio is right
    and does not depend on tau. Part of it comes from the printed Baseline forgetting its labels at
-   the start of each phase, which no auditor has to do; on Law School that is nearly all of it (see
+   the start of each phase, which no auditor has to do. On Law School that is nearly all of it (see
    the black-box chapter).
-3. **A group that is never approved** (Algorithm 1, Past). Past does not end if nobody of the group
-   was approved, as for the classifier f = A of the experiments, which use exact shares instead. Our
+3. **A group that is never approved** (Algorithm 1, Past). Past does not end if no person of the
+   group was approved, as for the classifier f = A of the experiments, which use exact shares
+   instead. Our
    RS-Audit gives the verdict of the free check where the past runs dry: UNFAIR at no cost in
    {{ dry_unfair | pct }} of 100 runs for f = A on Adult.
-4. **tau in the experiments** (5 to 1000; R up to 20,000). These have no guarantee: tau = 1000 at
+4. **tau in the experiments** (5 to 1000, R up to 20,000). These have no guarantee: tau = 1000 at
    delta = 0.01 belongs to epsilon = {{ tau_epsilon | n(3) }}, and epsilon = 0.05 asks for tau =
    {{ tau | int | n }}. The code has smaller constants than the algorithms, 2 log(24/delta)/epsilon²
    for tau and 500 log(8/delta)/(q_m epsilon²) for R.
@@ -136,42 +137,43 @@ of its size has. “The code” is the authors' repository,
    enough: the union bound adds up to {{ twelve | n(3) }} delta with log(12K/delta).
    `ExpAudit.published` has the printed one, the default the proof's.
 6. **The constant in R** (3430). The Chernoff step needs 3 · 18.5² / 0.9 / (1 - 1/36) =
-   {{ needed | n }}; the printed one is {{ times | n(3) }} times as much. (The proof bounds the
-   coarse weight by 1.1 q; from N within 1 ± 1/10 of its mean follows q/0.9.)
-7. **Feature cost of Exp-Audit** (figures 1, 4, 5; experiments/partial_feedback_gaussian.py, main(),
+   {{ needed | n }}. The printed one is {{ times | n(3) }} times as much. (The proof bounds the
+   coarse weight by 1.1 q. From N within 1 ± 1/10 of its mean follows q/0.9.)
+7. **Feature cost of Exp-Audit** (figures 1, 4, 5, experiments/partial_feedback_gaussian.py, main(),
    commit b189592). `curr_sample_cost_2`, the feature cost of RS-Audit, is set to 0 at the start of
-   each group's MAP phase and then counts that phase; Exp-Audit's own counter stops after the coarse
+   each group's MAP phase and then counts that phase. Exp-Audit's own counter stops after the coarse
    phase. So RS-Audit pays for the features of Exp-Audit's second group, and not for its own. Our
    synthetic population, epsilon = 0.1, c = (0.5, 1), expected costs as run: as booked RS-Audit
-   {{ booked[0] | n }} and Exp-Audit {{ booked[1] | n }}; booked on the audit that asked, RS-Audit
+   {{ booked[0] | n }} and Exp-Audit {{ booked[1] | n }}. Booked on the audit that asked, RS-Audit
    {{ rs | n }} and Exp-Audit {{ exp | n }}. Where features are free nothing can be misbooked, and
-   there Exp-Audit is cheaper, as section 6 says; but the code's list of prices for the synthetic
+   there Exp-Audit is cheaper, as section 6 says. But the code's list of prices for the synthetic
    data has no pair (0, 1).
 8. **Published result files**, the sources marked (file) above. Adult:
    `results_gaussian/algorithm_two` and `algorithm_exp`,
-   `adult_manolis/LR/full_data/20260126-174900.csv` (commit f8fd621; later than the preprint, whose
+   `adult_manolis/LR/full_data/20260126-174900.csv` (commit f8fd621, later than the preprint, whose
    own file is not there). In 40 of the 50 rows of RS-Audit with c_feat > 0 the failed overrides
-   (label_cost/c_lab) outnumber all requests (sample_cost/c_feat), which cannot be: each override is
+   (label_cost/c_lab) outnumber all requests (sample_cost/c_feat). This cannot be, because each
+   override is
    a request. In 2 of the 75 rows of Exp-Audit `pred_fair` is not `true_fair` (run 4, epsilon =
    0.2), where the text says always right. Synthetic: the rows shown in experiments/plots.ipynb
-   (commit b189592), which have its epsilons and prices; run 5 at epsilon = 0.001, true EOD 0.171.
+   (commit b189592), which have its epsilons and prices. Run 5 at epsilon = 0.001, true EOD 0.171.
 9. **When Exp-Audit is cheaper** (“significantly lower”). At the printed constants (R with
    log(12K/delta)) where c_lab
    P[Y=0|f=0] exceeds {{ above[0] | n(3) }} c_feat at epsilon = 0.1 and {{ above[1] | n(3) }}
-   c_feat at 0.001; with the R that the proof needs, {{ above[2] | n(2) }}.
+   c_feat at 0.001. With the R that the proof needs: {{ above[2] | n(2) }}.
 10. **A cost that does not depend on epsilon.** The term with c_feat is of order 1/epsilon² by
-    Theorem 4 itself (requests grow like epsilon^{{ slope | n(3) }}); there the cap on R makes the
+    Theorem 4 itself (requests grow like epsilon^{{ slope | n(3) }}). There the cap on R makes the
     cost flat. At c_feat = 0, the price of Figure 1, it is flat with and without the cap. Section 6
-    also says that RS-Audit's cost increases with epsilon; it increases as epsilon decreases.
-11. **Truth in Table 6** (FAIR at epsilon = 0.8, 0.5, 0.25 with gamma = 0). FAIR means a gap of 0;
-    for 0 < gap <= epsilon either answer is right. The table and the code take FAIR for gap <=
+    also says that RS-Audit's cost increases with epsilon. It increases as epsilon decreases.
+11. **Truth in Table 6** (FAIR at epsilon = 0.8, 0.5, 0.25 with gamma = 0). FAIR means a gap of 0.
+    For 0 < gap <= epsilon either answer is right. The table and the code take FAIR for gap <=
     epsilon. Under the definition no run of the table is wrong. (The text says so of 0.25.)
 12. **Separation in the synthetic data** (“ensure the separation condition during construction”).
-    |theta_1 - theta_0| is {{ used | n(3) }}; whatever kappa <= 1 and L, beta >= 1 are, the
+    |theta_1 - theta_0| is {{ used | n(3) }}. Whatever kappa <= 1 and L, beta >= 1 are, the
     condition asks for more than {{ asked[0] | n(3) }} at epsilon = 0.8 and
-    {{ asked[1] | n(3) }} at 0.001. (beta is any number with balls of radius 1/beta inside Theta:
-    a larger one lowers what the condition asks for, at the price of TruncEst's precision
-    epsilon/(2 beta), so of more past. With beta = L it is 11 standard deviations at epsilon = 0.1.)
+    {{ asked[1] | n(3) }} at 0.001. (beta is any number with balls of radius 1/beta inside Theta.
+    A larger one lowers what the condition asks for. Its price is TruncEst's precision epsilon/(2
+    beta), so more past. With beta = L it is 11 standard deviations at epsilon = 0.1.)
 13. **MAP counts without separation** are biased, and more features do not help. Two normal laws, q
     = 0.3, laws and prior known: R_1/R is off by {{ one | pct(1) }} at 1 sigma, {{ two | pct(1) }}
     at 2 sigma, {{ three | pct(1) }} at 3 sigma, and {{ here | pct(2) }} at the {{ sigmas | n(3) }}
@@ -180,36 +182,37 @@ of its size has. “The code” is the authors' repository,
     the lemma and 1/8 where it is used. It is 1/16: for W = theta²/2 at 2 and 0 the difference is
     0.5, and 1/4 gives 2, 1/8 gives 1. So the exponent of the MAP error has kappa/8 in place of
     kappa/4. The separation condition changes on its way, in units of (16 max(L, beta) beta +
-    lambda)/(kappa beta²) log(…): the assumption has 3/8, the proof of Theorem 4 starts from 6/8,
-    keeps 3/8 and calls the lemma on the MAP oracle with 3/16; that lemma's proof quotes 3/8 and
+    lambda)/(kappa beta²) log(…). The assumption has 3/8. The proof of Theorem 4 starts from 6/8,
+    keeps 3/8 and calls the lemma on the MAP oracle with 3/16. That lemma's proof quotes 3/8 and
     puts 6/8 into the exponent. Its last line needs these 6/8, and 12/8 with the right Taylor
     factor: four times the square that the assumption grants. (Our Exp-Audit measures the bias of
     MAP counts on its labels.)
 15. **Steps of TruncEst** (m >= G log(…), polynomial). For tame laws (kappa = 1/4, lambda = 4, alpha
-    = 1/2, d = 5, epsilon = 0.05) they are {{ tame }}. That proves that the method is polynomial and
-    cannot set a default: `mixture.trunc_est` takes n, m and eta of one's own, and
+    = 1/2, d = 5, epsilon = 0.05) they are {{ tame }}. That proves that the method is polynomial,
+    but
+    it cannot set a default. `mixture.trunc_est` takes your own n, m and eta, and
     [the mixture page](understand/mixture.md) has its error over the steps.
 16. **Majority choice in TruncEst** (within sqrt(3) epsilon of theta*). The rule, close to more than
-    half of the candidates within 2 sqrt(3) epsilon, only gives 3 sqrt(3) epsilon: of ten
-    candidates, six at 1.73 epsilon and four at {{ far | n(3) }} epsilon on the same side, each of
+    half of the candidates within 2 sqrt(3) epsilon, only gives 3 sqrt(3) epsilon. Take ten
+    candidates, six at 1.73 epsilon and four at {{ far | n(3) }} epsilon on the same side. Each of
     the four has {{ near }} within reach and may be returned. Algorithm 4 divides its epsilon by
     sqrt(3) first, so Algorithm 2, whose proof takes epsilon, gets 3 epsilon.
 17. **Continuous Poisson** (table of families: W' = W'' = e^theta). That is the Poisson law on whole
-    numbers; divided by Gamma(x+1) on the half-line they are not (see the families).
-18. **Weibull** is listed without a condition on k; the density is log-concave for k >= 1 only.
+    numbers. Divided by Gamma(x+1) on the half-line they are not (see the families).
+18. **Weibull** is listed without a condition on k. The density is log-concave for k >= 1 only.
 19. **Theorem 3**. Its log(1/(4 delta)) says something for delta < 1/4 only: epsilon = 0.05, p = q =
     0.2 gives {{ labels[0] | n(2) }} labels at delta = 0.01, {{ labels[1] | n(2) }} at 0.2,
     {{ labels[2] | n(2) }} at 0.3. The last line of the proof drops q from the denominator, and
     the lemma on the divergence writes 1 + 4 epsilon where its proof has 1 + 8 epsilon. The sum over
-    a holds on the fair world, where each group has its own alternative; the sum over y up to a
+    a holds on the fair world, where each group has its own alternative, the sum over y up to a
     factor of 3/2, since q < 1/3.
 20. **Base rate of the synthetic data**: “P[Y=1|A=1] = 0.4” and, later, “q_(1|1) = 0.7 and q_(1|0) =
     0.4”. The code has the second, and so have we.
 21. **Other settings.** The code has seed 1029 (text 1092), twelve values of tau (seven), variance 3
-    (4), and adult.data alone, 32,561 rows (48,842); its Law School classifiers are trained on
+    (4), and adult.data alone, 32,561 rows (48,842). Its Law School classifiers are trained on
     SMOTE-resampled rows with class weights 99:1. We follow the text.
 22. **“fair” is not trained to be fair** (get_f_0()). For logistic regression the code calls the
-    training without fair=True: its “fair” is all_LR. Ours is trained under equalized odds; true EOD
+    training without fair=True: its “fair” is all_LR. Ours is trained under equalized odds. True EOD
     on Adult {{ eod_fair | n(2) }}, all_LR {{ eod_all_LR | n(2) }}. That is one training sample: one
     seed of the classifier, as in the paper, where the runs differ in the audit's seeds only.
 23. **Scaled for training, unscaled for deciding** (clf_pipeline(), get_f_0()). The code scales the
@@ -217,6 +220,6 @@ of its size has. “The code” is the authors' repository,
 24. **Number of samples** (figures 2 and 3, “requested labels”). The code's counter starts anew for
     y = 1 and counts approved people too. We count requests to denied people over all phases.
 25. **Outcomes that take time** (“being iid are unaffected by delay”). True of the past. Online,
-    where failures show early, stopping at the tau-th label to arrive is biased; our audits count in
+    where failures show early, stopping at the tau-th label to arrive is biased. Our audits count in
     request order.
 """

@@ -202,9 +202,9 @@ PAGE = """\
 # The paper, reproduced
 
 *Cost Efficient Fairness Audit Under Partial Feedback* (Das, Sharma, Nanavati, Shiragur, Deshpande).
-This page has a map from the paper to the code, a list of everything that the paper says with its
-state, the paper's claims beside our numbers, and the experiments. `{{ command }}` (Equipoise
-{{ version }}) makes the page; it needs the repository, because the experiments are not in the
+This page has a map from the paper to the code and a list of everything that the paper says. It
+also has the paper's claims beside our numbers, and its experiments. `{{ command }}` (Equipoise
+{{ version }}) makes the page. It needs the repository, because the experiments are not in the
 wheel.
 
 ## Map from the paper to the code
@@ -219,9 +219,11 @@ wheel.
 
 ## Claims
 
-The command under a heading makes that part alone. (plot): read from a figure of the paper or of the
-authors' repository. (file): from a result file of the authors' repository, with its name in the
-notes.
+The command under a heading makes that part alone. “(plot)” means read from a figure of the paper
+or of
+the authors' repository. “(file)” means from a result file of the authors' repository, which the
+notes
+name.
 
 {{ claims }}
 {% if figure_1 %}

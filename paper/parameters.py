@@ -359,7 +359,7 @@ WORDS = """
 Section 5, remark on the recovered parameters. The paper gives no experiment for it.
 
 **Bayes classifier.** The synthetic population with means 2 and 4.65 standard deviations apart. For
-each epsilon the past has {{ rows | n }}/epsilon² rows; half of them teach the laws, and the
+each epsilon the past has {{ rows | n }}/epsilon² rows. Half of them teach the laws, and the
 features of the other half give the weights. `mixture.BayesClassifier` takes both. Its error is held
 against that of the classifier that knows the true laws ({{ repeats }} pasts, seed {{ seed }}).
 
@@ -367,8 +367,8 @@ against that of the classifier that knows the true laws ({{ repeats }} pasts, se
   It falls like epsilon to the power {{ slopes }}{{ faster }}.
 
 {{ picture("errors",
-"Error of the recovered Bayes classifier beyond the Bayes error, against epsilon;
-bars ± one standard deviation of a past." | replace("\\n", " ")) }}
+"Error of the recovered Bayes classifier beyond the Bayes error, against epsilon.
+Bars: ± one standard deviation of a past." | replace("\\n", " ")) }}
 
 {{ table("errors") }}
 

@@ -508,10 +508,10 @@ def _cost_claims(costs: DataFrame, levels: Sequence[float]) -> list[Claim]:
             "caps",
         ),
         Claim(
-            "section 6; appendix D.2",
+            "section 6, appendix D.2",
             "with the printed constants, tau up to 1000 and R up to 20,000, Exp-Audit costs less",
-            "(plots; the code has other constants)",
-            f"{span(capped)} times RS-Audit over all epsilons and prices",
+            "(plots, the code has other constants)",
+            f"{span(capped)} times RS-Audit, over all epsilons and prices",
             holds(
                 capped.max() < 1.0,
                 "does not hold at any epsilon or price"
@@ -521,8 +521,8 @@ def _cost_claims(costs: DataFrame, levels: Sequence[float]) -> list[Claim]:
         ),
         Claim(
             "Figure 4",
-            "c_feat = 0.5: Exp-Audit costs less at c_lab = 0.25, 0.5, 1, 3; cost at epsilon 0.001",
-            "74, 95, 152, 372 (file, one run); RS-Audit (plot)",
+            "c_feat = 0.5: Exp-Audit costs less at c_lab = 0.25, 0.5, 1, 3. Cost at epsilon 0.001",
+            "74, 95, 152, 372 (file, one run), RS-Audit (plot)",
             f"{listed(small.exp_booked, ',.0f')} as booked, {listed(small.exp, ',.0f')} rightly; "
             f"cheaper at c_lab = {listed(cheaper) or 'none'}",
             holds(len(cheaper) == 4, "does not hold: its features were booked on RS-Audit"),
@@ -537,11 +537,11 @@ def _cost_claims(costs: DataFrame, levels: Sequence[float]) -> list[Claim]:
             "unexplained",
         ),
         Claim(
-            "section 6; appendix",
+            "section 6, appendix",
             "the cost of Exp-Audit is nearly independent of epsilon",
             "(plots)",
             f"grows {flat[0]} times from epsilon 0.1 to 0.001 as run at c = (0, 1), {flat[-1]} "
-            f"without caps; at c_feat = 0.5 without caps {steep[0.001] / steep[0.1]:.2g}",
+            f"without caps. At c_feat = 0.5 without caps {steep[0.001] / steep[0.1]:.2g}",
             "holds where features are free or R is capped"
             if set(flat) == {"1"}
             else "does not hold",
@@ -563,8 +563,8 @@ def _table_6(right: DataFrame) -> list[Claim]:
                 "Table 6",
                 f"{AUDITS[audit][0]} is right, at epsilon = {listed(table.epsilon)}",
                 published,
-                f"{listed(shares, '.2g')}; by the definition at least {by_definition.min():.2g}",
-                "holds; above 0.1 either answer is right"
+                f"{listed(shares, '.2g')}, by the definition at least {by_definition.min():.2g}",
+                "holds. Above 0.1 either answer is right"
                 if shares[table.epsilon <= 0.1].min() == 1.0
                 else "does not hold at every epsilon <= 0.1",
             )
@@ -573,43 +573,44 @@ def _table_6(right: DataFrame) -> list[Claim]:
 
 
 WORDS = """
-Section 6, Figure 1 (bottom); appendix, Figure 4 and Table 6.
+Section 6, Figure 1 (bottom), and the appendix, Figure 4 and Table 6.
 
-P[A=1] = 0.7, q_(1|1) = 0.7, q_(1|0) = 0.4, spherical Gaussians in 5 dimensions with variance 4;
-means as in the paper, at a distance of {{ distance | n(2) }} (the authors' code); a logistic
-regression on (X, A) of 1000 people decides. The paper does not give its means: we take the first
-seed ({{ world_seed }}) whose true EOD lies where its Table 6 implies, between 0.125 and 0.25; it is
+P[A=1] = 0.7, q_(1|1) = 0.7, q_(1|0) = 0.4, spherical Gaussians in 5 dimensions with variance 4.
+Means are as in the paper, at a distance of {{ distance | n(2) }} (the authors' code). A logistic
+regression on (X, A) of 1000 people decides. The paper does not give its means. We take the first
+seed ({{ world_seed }}) whose true EOD lies where its Table 6 implies, between 0.125 and 0.25. It is
 {{ EOD | n }} (theirs 0.171, see the notes). gamma = 0, delta = 0.01, {{ runs }} runs from seed {{
 seed }} (the paper has 5), each with a past of {{ past | n }} people.
 
-Three sets of constants. “As run”: the authors' constants and caps (tau = 2 log(24/delta)/epsilon²
-up to 1000, tau' = 98, R = 500 log(8/delta)/(q_m epsilon²) up to 20,000). “Printed, capped”: the
-printed constants with the printed caps, tau and R as the appendix says. “Without caps”: the printed
+Three sets of constants. “As run”: The authors' constants and caps (tau = 2 log(24/delta)/epsilon²
+up to 1000, tau' = 98, R = 500 log(8/delta)/(q_m epsilon²) up to 20,000). “Printed, capped”: The
+printed constants with the printed caps, tau and R as the appendix says. “Without caps”: The printed
 constants. Exp-Audit is Algorithm 2, MAP counts without a test of separation, with P[f=1, Y=y | a]
 read off 10^8 rows. The laws are by exact maximum likelihood in the figures, and by TruncEst in a
 table of their own.
 
-- At c_feat = 0, c_lab = 1 Exp-Audit costs this much of RS-Audit, by epsilon: as run
-  {{ free["as run"] }}; without caps {{ free["without caps"] }}. At this price its cost does not
+- At c_feat = 0, c_lab = 1 Exp-Audit costs this share of RS-Audit, by epsilon. As run:
+  {{ free["as run"] }}. Without caps: {{ free["without caps"] }}. At this price its cost does not
   depend on epsilon, with or without the cap on R: it pays for coarse labels only.
-- At epsilon = 0.1, c_feat = 0.5, rightly booked, it costs, by c_lab, without caps {{
-  priced["without caps"] }}; as run {{ priced["as run"] }}. Without the cap on R its features grow
+- At epsilon = 0.1, c_feat = 0.5, rightly booked, it costs by c_lab: Without caps {{
+  priced["without caps"] }}. As run: {{ priced["as run"] }}. Without the cap on R its features grow
   like 1/epsilon², as Theorem 4 says.
-- With the printed constants and the printed caps Exp-Audit costs {{ capped | span }} times RS-Audit
-  over all epsilons and prices ({{ capped_priced | span }} at c_feat = 0.5): the cap makes RS-Audit
+- With the printed constants and the printed caps Exp-Audit costs {{ capped | span }} times
+  RS-Audit,
+  over all epsilons and prices ({{ capped_priced | span }} at c_feat = 0.5). The cap makes RS-Audit
   cheap, and Exp-Audit's coarse labels alone are more than tau = 1000.
 - Figure 4's level is unexplained. As the authors book it, Exp-Audit costs {{ level | n(3) }} here
   at c = (0.5, 1), and 152 in their file. Their code standardises rows for training and for the
   past, and not online. If we train on standardised rows and decide on rows as they are, the cost is
   {{ levels | min | n(3) }} to {{ levels | max | n(3) }} over {{ levels | length }} populations,
   further away. The file's costs at c_lab = 1 and 3 imply 110 failed overrides, and then only 84
-  requests at c_lab = 1, which cannot be: each override is a request, so requests are not all
-  booked.
+  requests at c_lab = 1. This cannot be, because each override is a request. So requests are not
+  all booked.
 - At the paper's constants Exp-Audit is cheaper only where c_lab P[Y=0|f=0] exceeds about {{ even[0]
-  | n(2) }} times c_feat (small epsilon; P[Y=0|f=0] is {{ bad }} here). With the R that its own
+  | n(2) }} times c_feat (small epsilon, where P[Y=0|f=0] is {{ bad }}). With the R that its own
   proof needs, a third of the printed one, the factor is {{ even[1] | n(2) }}.
 - The published RS-Audit pays for features of Exp-Audit, and the published Exp-Audit for none (see
-  the notes); the dotted lines show that bookkeeping on our population.
+  the notes). The dotted lines show that bookkeeping on our population.
 
 {{ picture("costs", "Cost against epsilon at five pairs of prices, and the estimated EOD (last row):
 as run (left), printed constants with caps (middle), without caps (right). Solid and dashed: booked
@@ -621,16 +622,17 @@ Mean cost, each phase booked on the audit that asked for it, and as the authors'
 
 {{ table("costs") }}
 
-Table 6: share of runs with the right verdict, by the paper's rule (FAIR if and only if the gap is
-at most epsilon) and by its definition with gamma = 0 (for 0 < gap <= epsilon either).
+Table 6: share of runs with the right verdict. The paper's rule is FAIR if and only if the gap is
+at most epsilon. Its definition with gamma = 0 allows either verdict for 0 < gap <= epsilon.
 
 {{ table("correctness") }}
 
 TruncEst (Algorithms 4 and 5) in place of exact likelihood, on the same {{ trunc_est_runs }} pasts:
-single steps of size 0.02 on fresh people, Gaussians with the known covariance, up to 2,000 people
+It takes single steps of size 0.02 on fresh people, with Gaussians of the known covariance, up to
+2,000 people
 for the start and 100 steps in each of the 80 repeats. In {{ settled | sum }} of the {{ settled |
-length }} fits the majority of candidates agrees within 2 · 0.05, as line 10 of Algorithm 4 asks;
-elsewhere the candidate with the most neighbours is used. Median estimate of the EOD, and share of
+length }} fits the majority of candidates agrees within 2 · 0.05, as line 10 of Algorithm 4 asks.
+Elsewhere the candidate with the most neighbours is used. Median estimate of the EOD, and share of
 right verdicts by the definition:
 
 {{ table("estimators") }}

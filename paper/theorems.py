@@ -200,7 +200,7 @@ def _claims(rs: DataFrame, bounded: DataFrame, exp: DataFrame) -> list[Claim]:
             "Theorem 3",
             "RS-Audit is within logarithms of the lower bound",
             "1/epsilon²",
-            f"grows like epsilon^{slope:.2f}, C* like epsilon^{slope_of_bound:.2f}; "
+            f"grows like epsilon^{slope:.2f}, C* like epsilon^{slope_of_bound:.2f}, "
             f"{last.cost / last['C*']:,.0f} times C*",
             "holds as an order" if abs(slope - slope_of_bound) < 0.2 else "does not hold",
         ),
@@ -214,16 +214,17 @@ def _claims(rs: DataFrame, bounded: DataFrame, exp: DataFrame) -> list[Claim]:
 
 WORDS = """
 The two worlds of the lower bound's proof (p = 0.2, q = 0.2) are alike in everything that is free to
-see; the gap is 0 in the one and above epsilon in the other. gamma = 0, delta = 0.01, c_feat = 0,
-c_lab = 1; tau by the theorem; exact draws from seed {{ seed }}. Theorem 4 needs features: a
+see. The gap is 0 in the one and above epsilon in the other. gamma = 0, delta = 0.01, c_feat = 0,
+c_lab = 1, tau by the theorem, exact draws from seed {{ seed }}. Theorem 4 needs features: a
 population with known laws that meets Assumptions 1 and 2 at every epsilon shown. |theta_1 -
 theta_0| is {{ separation[0] | n(3) }} there, and condition (1) asks for at most {{ separation[1] |
-n(3) }} (`mixture.check_assumptions`); c_feat = 0.5, c_lab = 3. Theorem 3 is `bounds.family_bound`:
+n(3) }} (`mixture.check_assumptions`). There c_feat = 0.5, c_lab = 3. Theorem 3 is
+`bounds.family_bound`:
 on the fair world it adds over both groups.
 
 - The constant is what an auditor pays: at epsilon = {{ last.epsilon }} in the unfair world RS-Audit
   costs {{ last.cost | n(3) }}, {{ (last.cost / last["C*"]) | n }} times C* = {{ last["C*"] | n(3)
-  }}; Theorem 3 asks for {{ last.Theorem_3 | n(3) }}. The groups are of equal size here, and the
+  }}. Theorem 3 asks for {{ last.Theorem_3 | n(3) }}. The groups are of equal size here, and the
   Baseline costs {{ times | n(3) }} times RS-Audit.
 - The adaptive audit, where it was run, costs {{ multiples.min() | n(2) }} to {{ multiples.max() |
   n(2) }} times C*.
@@ -233,7 +234,7 @@ on the fair world it adds over both groups.
 4's assumptions hold. Upper bounds are thin lines, lower bounds green." | replace("\n", " ")) }}
 
 Mean cost against the bounds: Theorem 1 bounds the Baseline, Theorem 2 RS-Audit and Theorem 4
-Exp-Audit from above; C* and Theorem 3 bound every audit from below.
+Exp-Audit from above. C* and Theorem 3 bound every audit from below.
 
 {{ table("costs") }}
 """

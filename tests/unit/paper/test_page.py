@@ -96,14 +96,14 @@ def test_notes_state_what_was_measured() -> None:
         "UNFAIR at no cost in 100%",
         "belongs to epsilon = 2.06",
         "adds up to 0.714 delta",
-        "= 1,173; the printed one is 2.92 times",
-        "booked on the audit that asked",
+        "= 1,173. The printed one is 2.92 times",
+        "Booked on the audit that asked",
         "exceeds 3.03 c_feat at epsilon = 0.1",
         "grow like epsilon^-2)",
         "|theta_1 - theta_0| is 2.33",
         "off by -42.8% at 1 sigma, -10.2% at 2 sigma",
         "they are n = 10^3.6, m = 10^",
-        "each of the four has 10 within reach",
+        "Each of the four has 10 within reach",
         "gives 80 labels at delta = 0.01, 5.6 at 0.2, 0 at 0.3",
     ):
         assert words in page, words
