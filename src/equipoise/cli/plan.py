@@ -31,7 +31,8 @@ ArrivalsPerDay = Annotated[
     float | None,
     typer.Option(
         "--arrivals-per-day",
-        help="People who arrive on a day, approved ones included: adds when audits end.",
+        help="People who arrive on a day, approved ones included: adds when audits end. Without "
+        "it the dates of --date count.",
         rich_help_panel=TIME_PANEL,
     ),
 ]
@@ -109,7 +110,8 @@ def plan(
 ) -> None:
     """Estimate what an audit would cost, and recommend one.
 
-    Example: equipoise plan loans.csv --group race --decision approved --outcome repaid
+    Example: equipoise plan loans.csv --group race --decision approved --outcome repaid --metric
+    equal_opportunity
     """
     past = reading.PastDecisions(
         context,
@@ -192,7 +194,7 @@ def plan(
     show(Output(cost_plan, plan_parts(cost_plan), failure), json)
 
 
-CASE_COLUMN = "If denied applicants repay ... as often as approved ones"
+CASE_COLUMN = "If denied people do well ... as often as approved ones"
 
 
 def plan_parts(plan: Plan) -> list[Part]:
@@ -267,17 +269,36 @@ def time_and_money_table(plan: Plan) -> Table:
         if plan.budget is not None:
             row["verdict within budget"] = format_chance(plan.budget.chances[case.scenario.name])
         rows.append(row)
-    caption = ""
+    return Table(rows, " ".join(_time_and_money_sentences(plan)))
+
+
+def _time_and_money_sentences(plan: Plan) -> list[str]:
+    """Return where arrivals are known from, what waiting costs and what a budget allows."""
+    sentences = []
+    if plan.times:
+        sentences.append(f"{plan.arrivals}.")
+    requests = plan.requests_before_outcomes
+    if requests is not None:
+        needed = f"{requests.needed:,}"
+        sentences.append(
+            f"These days are without a limit: about {requests.requested:,} overrides are then "
+            f"requested before the first outcome, and {needed} are typically enough. "
+            f"'audit new' with --max-in-flight {requests.needed} keeps to them, and each further "
+            f"{needed} then take {round(requests.days):,} days more."
+        )
     if plan.budget is not None:
         margin = plan.budget.smallest_margin
-        caption = f"Budget {plan.budget.budget:,g}: "
-        caption += (
-            "with no margin up to 30 points the chance is 80% in the usual case."
-            if margin is None
-            else f"the smallest margin with a chance of 80% in the usual case is {margin * 100:g} "
-            "points."
-        )
-    return Table(rows, caption)
+        budget = f"Budget {plan.budget.budget:,g}:"
+        if margin is None:
+            sentences.append(
+                f"{budget} with no margin up to 30 points the chance is 80% in the usual case."
+            )
+        else:
+            sentences.append(
+                f"{budget} the smallest margin with a chance of 80% in the usual case is "
+                f"{margin * 100:g} points."
+            )
+    return sentences
 
 
 def _explain_cases(rows: list[Row], n_trial_runs: int) -> str:

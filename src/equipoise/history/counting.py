@@ -10,7 +10,7 @@ from typing import Any
 from equipoise.cells import Cells
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.coding import YesNo
-from equipoise.history.dates import cut_period
+from equipoise.history.dates import Days, cut_period
 from equipoise.history.group_counts import count_by_attribute, count_deciders, count_group
 from equipoise.history.history import History, ReadSummary
 from equipoise.history.interpretation import interpret
@@ -60,6 +60,7 @@ class _EngineCounts:
     combinations: Rows
     notes: tuple[Note, ...]
     dropped: Mapping[str, int]  # why rows do not count -> how many
+    days: Days | None = None  # the first and the last, if there is a column of dates
 
 
 def count_table(
@@ -147,7 +148,7 @@ def _unknown_column(column: str, table: Table, options: ReadOptions) -> UnknownN
 def _ask_engine(table: Table, options: ReadOptions) -> _EngineCounts:
     """Count the rows of the period, one per person."""
     whole_table = table
-    in_period = cut_period(table, options)
+    in_period, days = cut_period(table, options)
     table, n_repeated = _keep_one_row_per_person(in_period, options)
     combinations = _count_combinations(table, options.columns)
     if not combinations:
@@ -158,7 +159,7 @@ def _ask_engine(table: Table, options: ReadOptions) -> _EngineCounts:
         n_read = sum(int(row[-1]) for row in whole_table.count([options.decision]))
         dropped = {"outside the period": n_read - n_rows_counted - n_repeated, **dropped}
     notes = _note_equal_rows(table, options, n_rows_counted)
-    return _EngineCounts(table, in_period, combinations, notes, dropped)
+    return _EngineCounts(table, in_period, combinations, notes, dropped, days)
 
 
 def _count_combinations(table: Table, columns: Sequence[str]) -> Rows:
@@ -320,6 +321,8 @@ def _summarize(
         period=_describe_period(options),
         dropped={reason: count for reason, count in dropped.items() if count},
         without_group=_count_without_group(rows, options),
+        first_day=str(engine_counts.days[0]) if engine_counts.days else "",
+        last_day=str(engine_counts.days[1]) if engine_counts.days else "",
     )
 
 

@@ -22,8 +22,14 @@ TYPE_SAMPLE_ROWS = 100  # rows that show of what type a column is
 MAX_DAYS = 100_000
 
 
-def cut_period(table: Table, options: ReadOptions) -> Table:
-    """Return the rows with ``since <= date < until``.
+Days = tuple[date, date]
+"""The first and the last day of some rows."""
+
+
+def cut_period(table: Table, options: ReadOptions) -> tuple[Table, Days | None]:
+    """Return the rows with ``since <= date < until``, and their first and last day.
+
+    Without a column of dates these are all rows, and no days.
 
     Raises
     ------
@@ -34,7 +40,7 @@ def cut_period(table: Table, options: ReadOptions) -> Table:
     """
     column = options.date
     if column is None:
-        return table
+        return table, None
     since = _read_end("since", options.since)
     until = _read_end("until", options.until)
     n_missing, _ = table.missing_and_repeated(column)
@@ -43,7 +49,12 @@ def cut_period(table: Table, options: ReadOptions) -> Table:
         raise UnreadTable(Problem("date-missing", {"column": column, "rows": n_missing}))
     sample = table.take([column], TYPE_SAMPLE_ROWS).count([column])
     if sample and isinstance(sample[0][0], date):
-        return _cut_by_engine(table, column, sample[0][0], since, until)
+        table = _cut_by_engine(table, column, sample[0][0], since, until)
+        texts = [str(row[0]) for row in table.count([DayOf(column)], MAX_DAYS)]
+        # An engine writes its own dates with the year first.
+        read = [_read_day(text, DAY_FORMATS[0]) for text in texts]
+        days_inside = [day for day in read if day is not None]
+        return table, (min(days_inside), max(days_inside)) if days_inside else None
     counted_days = table.count([DayOf(column)], MAX_DAYS)
     row_counts = {str(text): int(count) for text, count in counted_days}
     days = read_days(column, row_counts)
@@ -52,7 +63,8 @@ def cut_period(table: Table, options: ReadOptions) -> Table:
         days_present = days.values()
         fields = {"column": column, "first": str(min(days_present)), "last": str(max(days_present))}
         raise UnreadTable(Problem("period-empty", fields))
-    return table.where_in(DayOf(column), texts_of_period)
+    days_inside = [days[text] for text in texts_of_period]
+    return table.where_in(DayOf(column), texts_of_period), (min(days_inside), max(days_inside))
 
 
 def _is_inside(day: date, since: date | None, until: date | None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date as calendar_day
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +21,8 @@ from equipoise.history.saved_readings import load_reading
 from equipoise.messages import Note
 from equipoise.messages.texts import list_with_counts
 
+MIN_DAYS = 7  # of a table that shows how many people come on a day
+
 
 @dataclass(frozen=True)
 class ReadSummary(JsonValue):
@@ -34,6 +37,18 @@ class ReadSummary(JsonValue):
     period: str = ""  # the cut by date, in words
     dropped: Mapping[str, int] = field(default_factory=dict)  # why rows do not count -> how many
     without_group: int = 0  # counted rows without a group, which have a name of their own
+    first_day: str = ""  # of the rows that were read, if a column of dates was named
+    last_day: str = ""
+
+    @property
+    def arrivals_per_day(self) -> float | None:
+        """How many counted people came on a day; None without dates of at least a week."""
+        if not self.first_day:
+            return None
+        n_days = (
+            calendar_day.fromisoformat(self.last_day) - calendar_day.fromisoformat(self.first_day)
+        ).days + 1
+        return self.rows / n_days if n_days >= MIN_DAYS else None
 
     @property
     def waterfall(self) -> dict[str, int]:

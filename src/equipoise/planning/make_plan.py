@@ -20,7 +20,7 @@ from equipoise.cells import Cells
 from equipoise.display import Displayable, Progress, Row, format_figures, silent
 from equipoise.errors import require_n_jobs, require_whole
 from equipoise.free_check import Check, check
-from equipoise.history.history import as_past
+from equipoise.history.history import History, as_past
 from equipoise.history.past import Past
 from equipoise.metrics import METRICS
 from equipoise.planning.forecasts import Forecast, describe_rows_needed, forecast
@@ -32,10 +32,13 @@ from equipoise.planning.scenarios import (
     scenarios,
 )
 from equipoise.planning.time_and_money import (
+    Arrivals,
     BudgetChance,
     CaseTime,
+    OpenRequests,
     estimate_budget,
     estimate_times,
+    requests_before_outcomes,
 )
 from equipoise.planning.trial_runs import run_trials
 from equipoise.question import Costs, Question, Verdict, as_question, require_question_and_costs
@@ -96,6 +99,11 @@ class Plan(JsonValue, Displayable):
         When audits of each case end; empty unless the plan was told how many people arrive a day.
     budget
         How likely a budget is enough; None unless the plan was told one.
+    arrivals
+        How many people arrive on a day, and where that is known from; None without times.
+    requests_before_outcomes
+        How many overrides an audit without a limit requests before the first outcome, if these are
+        more than it needs; None otherwise.
 
     Examples
     --------
@@ -116,6 +124,8 @@ class Plan(JsonValue, Displayable):
     notes: tuple[str, ...] = ()
     times: tuple[CaseTime, ...] = ()
     budget: BudgetChance | None = None
+    arrivals: Arrivals | None = None
+    requests_before_outcomes: OpenRequests | None = None
 
     def _lines(self) -> Sequence[str]:
         return [
@@ -131,7 +141,11 @@ class Plan(JsonValue, Displayable):
         for other in self.others:
             obstacle = "" if other.possible else f"; cannot run: {'; '.join(other.missing)}"
             lines.append(f"{other.audit}: {other.price}{obstacle}")
+        if self.times:
+            lines.append(str(self.arrivals))
         lines += map(str, self.times)
+        if self.requests_before_outcomes is not None:
+            lines.append(str(self.requests_before_outcomes))
         if self.budget is not None:
             lines.append(str(self.budget))
         lines += [f"note: {note}" for note in self.notes]
@@ -215,6 +229,7 @@ def plan(
         What you know of some groups: the share of their denied who would have succeeded.
     arrivals_per_day
         How many people arrive on a day, approved ones included: the plan then says when audits end.
+        Without it, the dates of the table say so, if it was read with a column of dates.
     outcome_after
         Days from an override until its outcome is known.
     budget
@@ -258,7 +273,8 @@ def plan(
         if trial_runs:
             audit = AdaptiveAudit(Past(past.cells, past.exact), question, costs)
             cases = run_trials(audit, cases, trial_runs, n_jobs, progress)
-    times = estimate_times(cases, arrivals_per_day, outcome_after)
+    arrivals = _arrivals_of(past, arrivals_per_day)
+    times = estimate_times(cases, arrivals.per_day, outcome_after)
     chance = _chance_of_budget(past, question, costs, cases, budget)
     recommended, advice = _advise(free, _cases_for_advice(cases))
     others: tuple[OtherAudit, ...] = ()
@@ -276,7 +292,17 @@ def plan(
         notes=_notes(past, question),
         times=times,
         budget=chance,
+        arrivals=arrivals if times else None,
+        requests_before_outcomes=requests_before_outcomes(cases, arrivals.per_day, outcome_after),
     )
+
+
+def _arrivals_of(past: Past, per_day: float | None) -> Arrivals:
+    """Return how many people arrive on a day, as a person says or as the dates of a table show."""
+    summary = past.summary if isinstance(past, History) else None
+    if per_day is not None or summary is None or summary.arrivals_per_day is None:
+        return Arrivals(per_day)
+    return Arrivals(summary.arrivals_per_day, summary.first_day, summary.last_day)
 
 
 def _chance_of_budget(

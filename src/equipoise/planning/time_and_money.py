@@ -10,11 +10,56 @@ from statistics import NormalDist
 from equipoise._json import JsonValue
 from equipoise.errors import InvalidInput, require_non_negative
 from equipoise.planning.forecasts import Forecast
+from equipoise.planning.scenarios import pick_usual_case
 from equipoise.question import Question
 
 Z_80_RANGE = NormalDist().inv_cdf(0.9)  # standard deviations from the median to the 90% quantile
 WANTED_CHANCE = 0.8  # of a verdict within the budget, for the smallest margin
 MARGINS = (0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3)
+
+
+@dataclass(frozen=True)
+class Arrivals(JsonValue):
+    """How many people arrive on a day; ``first_day`` and ``last_day`` if a table's dates say so."""
+
+    per_day: float | None
+    first_day: str = ""
+    last_day: str = ""
+
+    def __str__(self) -> str:
+        if self.per_day is None:
+            return ""
+        number = f"{float(f'{self.per_day:.3g}'):,g}"
+        source = "as you say"
+        if self.first_day:
+            source = f"as in the table, from {self.first_day} to {self.last_day}"
+        return f"{number} people arrive on a day, {source}"
+
+
+@dataclass(frozen=True)
+class OpenRequests(JsonValue):
+    """Overrides that an audit requests before their first outcome, in the usual case.
+
+    Attributes
+    ----------
+    requested
+        How many an audit without a limit requests until then.
+    needed
+        How many it typically needs: a limit on open requests keeps it near that number.
+    days
+        After how many days the first outcome comes.
+    """
+
+    requested: int
+    needed: int
+    days: float
+
+    def __str__(self) -> str:
+        return (
+            f"an audit without a limit requests about {self.requested:,} overrides before the "
+            f"first outcome, and {self.needed:,} are typically enough: max_in_flight={self.needed} "
+            f"keeps to them, and each further {self.needed:,} then take {_days(self.days)} more"
+        )
 
 
 @dataclass(frozen=True)
@@ -105,6 +150,35 @@ def estimate_times(
     delay = 0.0 if outcome_after is None else outcome_after
     require_non_negative("outcome_after", delay)
     return tuple(_time_of(case, arrivals_per_day, delay) for case in cases)
+
+
+def requests_before_outcomes(
+    cases: Sequence[Forecast], arrivals_per_day: float | None, outcome_after: float | None
+) -> OpenRequests | None:
+    """Return how many overrides are requested before an outcome; None if an audit needs as many.
+
+    An audit that waits for outcomes goes on asking. What it requests meanwhile it pays for, even
+    if the first outcomes decide.
+
+    Examples
+    --------
+    >>> from equipoise.planning.scenarios import Scenario, ScenarioKind
+    >>> case = Scenario(ScenarioKind.AS_GIVEN, {"A": 0.3}, 0.1, "FAIR")
+    >>> cost = {"0.1": 50.0, "0.5": 100.0, "0.9": 250.0}
+    >>> forecast = Forecast(case, cost, {"A": 150.0}, 400.0)
+    >>> requests_before_outcomes([forecast], 20, 180).requested
+    1350
+    """
+    decidable = [case for case in cases if case.is_decidable and case.people > 0.0]
+    if not decidable or not arrivals_per_day or not outcome_after:
+        return None
+    usual_scenario = pick_usual_case([case.scenario for case in decidable])
+    usual = next(case for case in decidable if case.scenario == usual_scenario)
+    needed = sum(usual.labels.values())
+    requested = arrivals_per_day * outcome_after * needed / usual.people
+    if requested <= needed:
+        return None
+    return OpenRequests(round(requested), math.ceil(needed), outcome_after)
 
 
 def _time_of(case: Forecast, arrivals_per_day: float, delay: float) -> CaseTime:

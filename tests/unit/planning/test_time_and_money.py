@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from datetime import date, timedelta
+from typing import Any
+
+import pandas as pd
 import pytest
 
 import equipoise as eq
@@ -37,6 +42,49 @@ def test_a_plan_has_a_calendar_and_the_chances_of_a_budget() -> None:
     assert "chance of a verdict within 200" in str(plan)
     assert "80% range" in str(plan)
     assert type(plan).from_json(plan.to_json()).times == plan.times
+
+
+def dated(days: int) -> pd.DataFrame:
+    """Return people of two groups who came on so many days, 40 on each."""
+    rows = []
+    for n in range(40 * days):
+        day = date(2024, 1, 1) + timedelta(days=n // 40)
+        approved = int(n % 10 < 6 + n % 2)
+        good = n % 7 > 1 if approved else None
+        rows.append((day.strftime("%d.%m.%Y"), "AB"[n % 2], approved, good))
+    return pd.DataFrame(rows, columns=["day", "group", "approved", "good"])
+
+
+def test_arrivals_come_from_the_dates_of_the_table() -> None:
+    reading: dict[str, Any] = {"group": "group", "decision": "approved", "outcome": "good"}
+    plan = eq.plan(dated(100), QUESTION, outcome_after=90, date="day", **reading)
+    assert plan.arrivals is not None
+    assert plan.arrivals.per_day == 40.0
+    assert "as in the table, from 2024-01-01 to 2024-04-09" in str(plan)
+    given = eq.plan(dated(100), QUESTION, arrivals_per_day=80, date="day", **reading)
+    assert given.arrivals is not None
+    assert given.arrivals.per_day == 80
+    assert "as you say" in str(given)
+    shorter = eq.History.read(dated(100), date="day", until="2024-01-31", **reading)
+    assert shorter.summary is not None
+    assert shorter.summary.arrivals_per_day == 40.0
+    few_days = eq.History.read(dated(5), date="day", **reading)
+    assert few_days.summary is not None
+    assert few_days.summary.arrivals_per_day is None
+    assert eq.plan(dated(100), QUESTION, **reading).times == ()
+
+
+def test_a_plan_shows_what_is_requested_while_outcomes_are_awaited() -> None:
+    plan = eq.plan(PAST, QUESTION, arrivals_per_day=200, outcome_after=180)
+    requests = plan.requests_before_outcomes
+    assert requests is not None
+    usual = next(case for case in plan.cases if case.scenario.ratio == 0.4)
+    assert requests.needed == math.ceil(sum(usual.labels.values()))
+    per_person = sum(usual.labels.values()) / usual.people
+    assert requests.requested == pytest.approx(36_000 * per_person, abs=1)
+    assert f"max_in_flight={requests.needed}" in str(plan)
+    soon = eq.plan(PAST, QUESTION, arrivals_per_day=1, outcome_after=1)
+    assert soon.requests_before_outcomes is None
 
 
 def test_a_plan_without_them_stays_as_it_was() -> None:
