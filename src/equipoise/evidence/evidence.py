@@ -495,6 +495,8 @@ class Evidence:
 
     def _evaluate(self, looks: CountPath) -> int:
         """Find the first look that gives a verdict; return its place, or how many there are."""
+        if self._settled < len(self._starts) - 1:  # else each look would repeat the epoch's end
+            self._settle()
         fair, unfair = (
             self._first_refuting(c, looks) for c in (self._against_unfair, self._against_fair)
         )
