@@ -297,8 +297,12 @@ class Forecaster:
         # Outcomes of approved people that are unknown stay unknown in an unlimited past.
         self._work_unlimited = self._label_work(Past(history.cells, exact=True))
 
-    def forecast_case(self, case: Scenario) -> Forecast:
-        """Return the forecast of a case."""
+    def forecast_case(self, case: Scenario, *, search_rows: bool = True) -> Forecast:
+        """Return the forecast of a case.
+
+        Where this past cannot decide the case, most of the time goes into the search for a number
+        of rows that could. Without ``search_rows`` the forecast has none.
+        """
         parts = self.split_case(case)
         if not np.isfinite(parts.work):
             return Forecast(
@@ -306,7 +310,7 @@ class Forecaster:
                 cost={f"{quantile:g}": None for quantile in COST_QUANTILES},
                 labels=dict.fromkeys(self._cells, 0.0),
                 people=0.0,
-                rows=self._rows_needed(case),
+                rows=self._rows_needed(case) if search_rows else None,
             )
         median = median_cost(parts)
         is_near = parts.distance < 1.0
@@ -366,9 +370,10 @@ class Forecaster:
             work = self._label_work(Past(_multiply_rows(self._cells, factor)))
             return any(work.for_verdict(verdict, case.r).cost <= acceptable for verdict in verdicts)
 
-        first_enough = bisect_left(PAST_FACTORS, True, key=is_enough)
-        if first_enough == len(PAST_FACTORS):
+        # Where no number is enough, one look at the largest tells it, for every case of the plan.
+        if not is_enough(PAST_FACTORS[-1]):
             return None
+        first_enough = bisect_left(PAST_FACTORS[:-1], True, key=is_enough)
         return self._cells.total * PAST_FACTORS[first_enough]
 
 
