@@ -19,7 +19,7 @@ from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question, Verdict
 from equipoise.worlds import CellWorld
 from equipoise.worlds.data import adult_world, fico_lender
-from tests.profiles import quick
+from tests.profiles import FULL, quick
 from tests.unit.bounds.brute_force import Array, kl
 
 pytestmark = pytest.mark.slow
@@ -131,7 +131,7 @@ BY_GRID = {
 
 
 @pytest.mark.parametrize("n", quick([800], full=[800, 5_000]))
-@pytest.mark.parametrize("row", BY_GRID)
+@pytest.mark.parametrize("row", quick(list(BY_GRID)[:3], full=list(BY_GRID)))
 def test_it_is_what_a_grid_of_all_populations_gives(row: str, n: int) -> None:
     world, question = BY_GRID[row]
     exact = float(lower_bound(world, question, COSTS, history_size=n))
@@ -155,7 +155,7 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("row", list(ROWS)[:: quick(3, full=1)])
+@pytest.mark.parametrize("row", quick(["odds, fair", "ratio, unfair"], full=list(ROWS)))
 def test_it_is_c_star_as_the_past_grows_and_falls_on_the_way(row: str) -> None:
     world, question = ROWS[row]
     unlimited = float(lower_bound(world, question, COSTS))
@@ -193,7 +193,7 @@ def test_the_allocation_costs_what_is_said() -> None:
 def test_an_audit_that_may_be_inconclusive_needs_less() -> None:
     delta = OPPORTUNITY.delta
     always = float(lower_bound(FAIR, OPPORTUNITY, COSTS))
-    for decided in (0.2, 0.5, 0.95):
+    for decided in quick((0.5,), full=(0.2, 0.5, 0.95)):
         share = float(kl(decided, np.array([delta]))[0] / kl(delta, np.array([1 - delta]))[0])
         some = float(lower_bound(FAIR, OPPORTUNITY, COSTS, decided=decided))
         assert some == pytest.approx(share * always)
@@ -201,9 +201,10 @@ def test_an_audit_that_may_be_inconclusive_needs_less() -> None:
     assert lower_bound(FAIR, OPPORTUNITY, COSTS, decided=delta) == 0.0
     finite = [
         float(lower_bound(FAIR, OPPORTUNITY, COSTS, history_size=2_000, decided=decided))
-        for decided in (0.3, 0.6, 0.9)
+        for decided in quick((0.3, 0.9), full=(0.3, 0.6, 0.9))
     ]
     assert finite == sorted(finite)
+    assert finite[0] < finite[-1]
     assert least_history_size(FAIR, OPPORTUNITY, decided=0.5) < least_history_size(
         FAIR, OPPORTUNITY
     )
@@ -224,10 +225,11 @@ def test_blocks_share_the_information_that_is_needed() -> None:
     assert least_history_size(both, within) == pytest.approx(
         least_history_size(UNFAIR, OPPORTUNITY), rel=0.003
     )
-    unlimited = float(lower_bound(both, within, COSTS))
-    assert lower_bound(both, within, COSTS, history_size=10**9) == pytest.approx(
-        unlimited, rel=0.003
-    )
+    if FULL:  # of one block this is tested above
+        unlimited = float(lower_bound(both, within, COSTS))
+        assert lower_bound(both, within, COSTS, history_size=10**9) == pytest.approx(
+            unlimited, rel=0.003
+        )
 
 
 def test_a_group_whose_labels_cost_nothing_is_known() -> None:
@@ -267,7 +269,7 @@ def test_instances_with_50_000_past_rows(instance: str, cost: float, rows: float
         "four groups, UNFAIR": lambda: random_groups("equal_opportunity", "U", 4),
         "four groups, odds, FAIR": lambda: random_groups("equalized_odds", "F", 4),
     }[instance]()
-    if quick(True, full=False) and instance in ("FICO", "four groups, odds, FAIR"):
+    if not FULL and instance in ("FICO", "Adult", "four groups, odds, FAIR"):
         assert least_history_size(world, question) == pytest.approx(rows, rel=0.002)
         return
     bound = lower_bound(world, question, Costs(), history_size=50_000)
