@@ -63,7 +63,8 @@ Demonstration = Annotated[
     bool,
     typer.Option(
         "--demo/--no-demo",
-        help="With a demonstration audit at which simulated people arrive.",
+        help="With three demonstration audits: one in progress, at which simulated people keep "
+        "arriving, one that waits for approval, and one that has ended.",
         envvar="EQUIPOISE_DEMO",
     ),
 ]
@@ -115,7 +116,7 @@ def _login_hint(settings: ServiceSettings, login_page: str) -> str:
     from equipoise.database_url import display_url
     from equipoise.ledger.inputs import system_user
     from equipoise.service import TokenStore
-    from equipoise.service.tokens import READERS
+    from equipoise.service.tokens import READERS, Role
 
     if settings.proxy_peers:
         return ""
@@ -123,7 +124,12 @@ def _login_hint(settings: ServiceSettings, login_page: str) -> str:
     try:
         made_by_hand = [token for token in store.all() if not token.is_login_link]
         if not made_by_hand:
-            return f"log in, today: {login_page}#token={store.new_login_link(system_user())}"
+            user = system_user()
+            hint = f"log in, today: {login_page}#token={store.new_login_link(user)}"
+            if settings.demo:  # where a proposal waits for a second person
+                approver_token = store.new_login_link(user, Role.APPROVER)
+                hint += f"\nas an approver: {login_page}#token={approver_token}"
+            return hint
     finally:
         store.close()
     now = datetime.now(UTC)

@@ -30,7 +30,7 @@ from equipoise.ledger import inputs
 from equipoise.ledger.timestamps import format_timestamp
 from equipoise.service.problems import HttpProblem
 from equipoise.service.settings import ServiceSettings
-from equipoise.service.tokens import READERS, Role, Token
+from equipoise.service.tokens import READERS, Role, Token, display_name
 
 SESSION_COOKIE = "equipoise_session"
 SESSION_SECONDS = 12 * 3600
@@ -56,6 +56,11 @@ class Caller:
     audit: str | None = None
     form_key: str = ""
     token_id: str = ""
+
+    @property
+    def display_name(self) -> str:
+        """The caller's name as pages show it."""
+        return display_name(self.name)
 
     @property
     def may_see_details(self) -> bool:

@@ -83,6 +83,19 @@ class Token(JsonValue):
         return self.name.startswith(LOGIN_LINK)
 
 
+def display_name(name: str) -> str:
+    """Return the name of a token as pages show it: of a login link its user.
+
+    Examples
+    --------
+    >>> display_name("login link of root, 2026-11-18T10:54:00+00:00")
+    'root'
+    """
+    if not name.startswith(f"{LOGIN_LINK} of "):
+        return name
+    return name.removeprefix(f"{LOGIN_LINK} of ").rpartition(", ")[0]
+
+
 class TokenStore:
     """Tokens in a database; may be shared between threads.
 
@@ -110,10 +123,10 @@ class TokenStore:
             raise InvalidInput(f"names that begin with {LOGIN_LINK!r} are taken by the server")
         return self._make(name, role, audit, days)
 
-    def new_login_link(self, user: str) -> str:
-        """Make an auditor's token for a day, for a first login, and return it."""
+    def new_login_link(self, user: str, role: Role = Role.AUDITOR) -> str:
+        """Make a token for a day, for a first login, and return it."""
         made_at = datetime.now(UTC).isoformat()
-        return self._make(f"{LOGIN_LINK} of {user}, {made_at}", Role.AUDITOR, None, days=1.0)
+        return self._make(f"{LOGIN_LINK} of {user}, {made_at}", role, None, days=1.0)
 
     def _make(self, name: str, role: Role, audit: str | None, days: float) -> str:
         """Store a new token and return its text."""

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from equipoise.cli import app
 from equipoise.ledger import LiveAudit, Status
+from equipoise.question import Verdict
 from equipoise.service import Role, TokenStore, demonstration
 
 
@@ -91,6 +92,8 @@ def test_the_demonstration_lives_and_its_link_logs_in(
 
     monkeypatch.setattr("uvicorn.run", serve)
     monkeypatch.setattr(demonstration, "ARRIVAL_PAUSE_SECONDS", 0.01)
+    at_start = demonstration.PEOPLE_AT_START | {demonstration.DEMONSTRATION_AUDIT: 100}
+    monkeypatch.setattr(demonstration, "PEOPLE_AT_START", at_start)
     words = ["serve", "--demo", "--ledger", ledger, "--port", str(port)]
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(CliRunner().invoke, app, words)
@@ -99,15 +102,24 @@ def test_the_demonstration_lives_and_its_link_logs_in(
         finally:
             servers[0].should_exit = True
         said = done.result().stdout
-    assert people >= demonstration.PEOPLE_PER_ARRIVAL
+    assert people > at_start[demonstration.DEMONSTRATION_AUDIT]  # they keep arriving
     link = re.search(rf"log in, today: http://127.0.0.1:{port}/login#token=(\S+)", said)
     assert link is not None, said
     store = TokenStore(f"{ledger}.tokens")
-    found = store.find(link[1])
+    approver_link = re.search(r"as an approver: \S+#token=(\S+)", said)
+    assert approver_link is not None, said
+    for token_text, role in ((link[1], "auditor"), (approver_link[1], "approver")):
+        found = store.find(token_text)
+        assert found is not None
+        assert (found.role, found.audit) == (role, None)
     store.close()
-    assert found is not None
-    assert (found.role, found.audit) == ("auditor", None)
     LiveAudit.open(ledger, demonstration.DEMONSTRATION_AUDIT).verify()
+    waiting = LiveAudit.open(ledger, demonstration.WAITING_AUDIT).status()
+    (proposal,) = waiting.proposals
+    assert (waiting.finding, proposal.actor) == (None, demonstration.PROPOSER)
+    ended = LiveAudit.open(ledger, demonstration.ENDED_AUDIT).status()
+    assert ended.finding is not None
+    assert ended.finding.verdict is Verdict.UNFAIR
 
 
 def _wait_for_people(servers: list[uvicorn.Server], ledger: str) -> int:
@@ -121,8 +133,10 @@ def _wait_for_people(servers: list[uvicorn.Server], ledger: str) -> int:
     with httpx.Client(base_url=f"http://{config.host}:{config.port}", headers=held) as client:
         while True:
             status = client.get(f"/v1/audits/{quote(demonstration.DEMONSTRATION_AUDIT)}/status")
-            if status.is_success and (people := Status.from_dict(status.json()).people):
-                return people
+            if status.is_success:
+                people = Status.from_dict(status.json()).people
+                if people > demonstration.PEOPLE_AT_START[demonstration.DEMONSTRATION_AUDIT]:
+                    return people
             time.sleep(0.02)
 
 
