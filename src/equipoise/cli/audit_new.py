@@ -184,7 +184,8 @@ def new(
 ) -> None:
     """Begin an audit on past decisions.
 
-    Example: equipoise audit new loans past.csv -g race -d approved -o repaid --budget 500000
+    Example: equipoise audit new loans past.csv -g race -d approved -o repaid --metric
+    equal_opportunity --budget 500000
     """
     from equipoise.audits.catalogue import audit_class
     from equipoise.ledger import LiveAudit

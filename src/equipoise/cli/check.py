@@ -104,7 +104,8 @@ def check(
 ) -> None:
     """Show what historical data alone prove, at no cost.
 
-    Example: equipoise check loans.csv --group race --decision approved --outcome repaid
+    Example: equipoise check loans.csv --group race --decision approved --outcome repaid --metric
+    equal_opportunity
     """
     past = reading.PastDecisions(
         context,
