@@ -16,7 +16,7 @@ import pytest
 
 from equipoise.audits.base import Audit
 from equipoise.errors import LedgerError
-from equipoise.ledger import LiveAudit
+from equipoise.ledger import LiveAudit, state_cache
 from equipoise.ledger import live as live_module
 from equipoise.ledger.commands import Correct
 from equipoise.ledger.database import Connection, connect, driver_errors
@@ -434,3 +434,31 @@ def test_corrections_are_prepared_again_if_another_program_writes(
     corrections = [Correct(str(row.person), 1 - row.outcome, "typo") for row in told[:20]]  # type: ignore[operator]
     assert {reply.state for reply in live.run(corrections)} == {"CORRECTED"}
     assert live.verify().seq == live.status().events
+
+
+def test_corrections_of_a_concluded_audit_are_weighed_once(
+    ledger: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by a program that starts from the cache, which may not take a verdict back."""
+    monkeypatch.setattr(state_cache, "EVENTS_BEFORE_CACHING", 20)
+    live = create(ledger, audit="adaptive", question=Question(gamma=0.2656, epsilon=0.02))
+    run(live, 120)
+    live.conclude("enough")
+    told = [row for row in live.people(states=("REVEALED",)) if row.decision == 0]
+    live.close_ledger()
+    again = LiveAudit.open(ledger, "loans")
+    again.status()
+    assert not again._driver.read(lambda state: state.is_from_chain)
+    rebuild = AuditState._rebuild
+    n_rebuilt = 0
+
+    def count(self: AuditState) -> Audit:
+        nonlocal n_rebuilt
+        n_rebuilt += 1
+        return rebuild(self)
+
+    monkeypatch.setattr(AuditState, "_rebuild", count)
+    corrections = [Correct(str(row.person), 1 - row.outcome, "typo") for row in told[:20]]  # type: ignore[operator]
+    assert {reply.state for reply in again.run(corrections)} == {"CORRECTED"}
+    assert n_rebuilt == 1
+    again.verify()

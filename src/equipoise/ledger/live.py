@@ -546,11 +546,16 @@ class Driver:
 
     def _store_results(self, jobs: list[_Job]) -> list[list[Result]]:
         """Carry out jobs in one transaction; return the answers of each job."""
-        # What takes long is done before others have to wait for their turn to write.
-        self.read(AuditState.check_books)
         batch = [command for job in jobs for command in job.commands]
         n_corrections = sum(isinstance(command, commands.Correct) for command in batch)
         is_long = n_corrections > CORRECTIONS_IN_PLACE
+        # What takes long is done before others have to wait for their turn to write.
+        if is_long:
+            # Corrections may take a verdict back, which only a state of the chain may do. To find
+            # that out from the cached state, and to begin again, would take twice as long.
+            self._require_chain()
+        else:
+            self.read(AuditState.check_books)
         answers = self._store_prepared(jobs) if is_long else None
         if answers is None:
             with self._store.write(self._row.id) as transaction:
