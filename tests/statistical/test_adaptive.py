@@ -26,8 +26,8 @@ ROWS = [
     for line, past, late, runs in (
         ("half approved", None, False, quick(12, full=200)),
         ("few approved", None, False, quick(10, full=100)),
-        ("half approved", 10_000, True, quick(4, full=50)),
-        ("half approved", 1_000, False, quick(5, full=50)),
+        ("half approved", 10_000, True, quick(3, full=50)),
+        ("half approved", 1_000, False, quick(3, full=50)),
         ("four groups", None, quick(False, full=True), quick(3, full=30)),
     )
 ]
@@ -62,13 +62,14 @@ if FULL:  # dear: it shows that the tests above could fail
         assert clopper_pearson(int(request.wrong.sum()), runs, ALARM / 2.0)[0] <= delta
 
 
-@pytest.mark.parametrize("past", [None, 20_000])
+@pytest.mark.parametrize("past", quick([None], full=[None, 20_000]))
 def test_blocks_are_the_same_audit_as_person_by_person(past: int | None) -> None:
     """Two-sample Kolmogorov-Smirnov tests of cost and labels, each failing once in 10,000."""
     world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.5), "B": (0.1, 0.1, 0.8, 0.4)})
     question, costs = Question(gamma=0.05), Costs(0.2, 1.0)
 
-    repeats = quick(8, full=60)
+    # With eight of each, no p-value is below 1e-4: the test could not fail.
+    repeats = quick(9, full=60)
 
     def runs(seed: int, people: int | None) -> Simulation:
         return simulate(

@@ -109,7 +109,8 @@ def test_random_accepts_say_which_case_to_expect() -> None:
 
 
 def test_no_trial_runs_may_be_said_as_0() -> None:
-    assert plan(SMALL, Question(), trial_runs=0) == plan(SMALL, Question())
+    past = WORLD.past()
+    assert plan(past, COARSE, trial_runs=0) == plan(past, COARSE)
 
 
 def test_gamma_zero_is_remarked_on() -> None:
