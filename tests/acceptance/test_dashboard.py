@@ -57,27 +57,26 @@ def test_from_a_table_to_a_verdict(served: Served, browser: Browser, tmp_path: P
 
     page.get_by_role("link", name="New audit").click()
     page.locator("input[name=table]").set_input_files(table)
-    for label, column in (("groups", "race"), ("decisions", "approved"), ("outcomes", "repaid")):
-        page.get_by_label(f"Column of {label}").fill(column)
-    page.get_by_role("button", name="Check", exact=True).click()
-    expect(page.locator("#prices")).to_contain_text("Past decisions alone")
-    before = page.locator("#prices .facts").inner_text()
-    slider = page.get_by_label("Fair up to a gap of")
-    slider.focus()
-    for _ in range(5):
-        slider.press("ArrowRight")
-    page.get_by_label("Grey zone above it").fill("0.2")
-    expect(page.locator("#prices .facts")).not_to_have_text(before)
-    require_accessible(page)
-    page.get_by_label("Name").fill("loans & <b>more</b>")
-    page.get_by_role("button", name="Begin").click()  # a budget is asked for
+    page.get_by_role("button", name="Read the columns").click()
+    page.get_by_role("button", name="Count the rows").click()
+    expect(page.locator("#result")).to_contain_text("Rows counted")
+    page.locator("select[name=metric]").select_option("equal_opportunity")
+    page.locator("input[name=tolerance]").fill("10")
+    page.locator("input[name=margin]").fill("20")
+    page.get_by_role("button", name="Check the data").click()
+    expect(page.locator(".answer .word")).to_have_text("INCONCLUSIVE")
+    page.get_by_role("button", name="Plan an audit").click()
+    page.locator("#begin").get_by_label("Name").fill("loans & <b>more</b>")
+    page.get_by_role("button", name="Begin the audit").click()  # a budget is asked for
     expect(page.get_by_role("alert")).to_contain_text("'budget' is needed")
     (refused,) = page.complaints  # type: ignore[attr-defined]
     assert "422" in refused
     page.complaints.clear()  # type: ignore[attr-defined]
-    expect(page.get_by_label("Name")).to_have_value("loans & <b>more</b>")  # nothing is lost
-    page.get_by_label("Budget: the audit may spend").fill("1,000,000")
-    page.get_by_role("button", name="Begin").click()
+    expect(page.locator("#begin").get_by_label("Name")).to_have_value(
+        "loans & <b>more</b>"
+    )  # nothing is lost
+    page.locator("#begin input[name=budget]").fill("1,000,000")
+    page.get_by_role("button", name="Begin the audit").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("loans & <b>more</b>")
 
     page.get_by_role("link", name="Enter data").click()

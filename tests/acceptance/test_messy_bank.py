@@ -25,7 +25,7 @@ from equipoise.protocol import Want
 from equipoise.report.content import forecast_similar_audit
 from equipoise.report.sentences import describe_expected_cost
 from tests.acceptance.shell import equipoise
-from tests.service.attacking import form_key, log_in
+from tests.service.attacking import clicked, form_key, log_in
 from tests.support import messy_bank
 from tests.support.messy_bank import TRUE_GAP, Applicant, applicants
 from tests.support.postgres import in_memory
@@ -170,28 +170,24 @@ def test_in_a_browser_and_over_http(bank: Path, browser: Browser) -> None:
         page.get_by_role("button", name="Log in").click()
         page.get_by_role("link", name="New audit").click()
         page.locator("input[name=table]").set_input_files(bank / "applications.csv")
-        for label, column in (
-            ("groups", "race"),
-            ("decisions", "decision"),
-            ("outcomes", "status"),
-        ):
-            page.get_by_label(f"Column of {label}").fill(column)
-        page.get_by_text("What the values mean").click()
-        page.get_by_label("Column that tells people apart").fill("application")
-        page.get_by_role("button", name="Check", exact=True).click()
+        page.get_by_role("button", name="Read the columns").click()
+        for role, column in (("group", "race"), ("decision", "decision"), ("outcome", "status")):
+            expect(page.locator(f"select[name={role}]")).to_have_value(column)
+        page.get_by_text("More: person, dates").click()
+        page.get_by_label("Column that tells people apart").select_option("application")
+        page.get_by_role("button", name="Count the rows").click()
         expect(page.get_by_role("alert")).to_contain_text(
             "people are there more than once (120 rows too many)"
         )
-        expect(page.get_by_label("Outcome: good is written")).to_have_value("Paid")
-        expect(page.get_by_label("No decision, or no outcome yet")).to_have_value("Withdrawn; Open")
-        page.get_by_role("button", name="Check", exact=True).click()  # as it is filled in
-        expect(page.locator("#prices")).to_contain_text("Past decisions alone")
-        expect(page.locator("main")).to_contain_text("left out as never decided: 'Withdrawn'")
-        page.get_by_label("Metric").select_option("equal_opportunity")
-        expect(page.locator("#prices[aria-busy]")).to_have_count(0)
-        page.get_by_label("Name").fill("loans")
-        page.get_by_label("Budget: the audit may spend").fill("5,000")
-        page.get_by_role("button", name="Begin").click()
+        page.get_by_role("button", name="Count the rows").click()  # as it is filled in
+        expect(page.locator("#result")).to_contain_text("left out as never decided: 'Withdrawn'")
+        page.locator("select[name=metric]").select_option("equal_opportunity")
+        page.get_by_role("button", name="Check the data").click()
+        expect(page.locator(".answer .word")).to_have_text("INCONCLUSIVE")
+        page.get_by_role("button", name="Plan an audit").click()
+        page.locator("#begin").get_by_label("Name").fill("loans")
+        page.locator("#begin input[name=budget]").fill("5,000")
+        page.get_by_role("button", name="Begin the audit").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("loans")
         context.close()
         live = LiveAudit.open(served.settings.ledger, "loans")
@@ -337,19 +333,17 @@ def test_a_form_leaves_open_what_only_a_person_can_know(book: pd.DataFrame) -> N
         form |= {"decision": "status", "outcome": "loan"}
         answer = browser.post("/check", data=form, files={"table": ("our loans.csv", table)})
         assert answer.status_code == 422
-        for field in (
-            'name="positive_outcome" value="" required placeholder="0 | 1"',
-            'name="negative_outcome" value="" required placeholder="1 | 0"',
-            'name="missing_values" value="Withdrawn; Open"',
-            'name="missing_group" value="not stated"',
-        ):
-            assert field in answer.text
+        assert clicked(answer.text, "outcome") == {"Open": "not known", "": "not known"}
+        decisions = clicked(answer.text, "decision")
+        assert decisions["Approved"] == "approved"
+        assert decisions["Withdrawn"] == "no decision"
+        assert 'name="missing_group" value="not stated"' in answer.text
         form |= {"positive_decision": "Approved", "missing_values": "Withdrawn; Open"}
         form |= {"positive_outcome": "0", "negative_outcome": "1", "missing_group": "unsaid"}
         form |= {"undecided": "leave_out", "unknown": "bounds"}
         answer = browser.post("/check", data=form, files={"table": ("our loans.csv", table)})
         assert answer.status_code == 200, answer.text
-        assert "our loans.csv: 3 groups" in answer.text
+        assert "<b>our loans.csv</b>: 3 groups" in answer.text
         assert "are read as &#39;declined&#39;" in answer.text.casefold()
         turned = {**form, "positive_outcome": "1", "negative_outcome": "0"}
         answer = browser.post("/check", data=turned, files={"table": ("our loans.csv", table)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from typing import Any
 
@@ -9,7 +10,7 @@ import httpx
 
 from tests.support.serving import Served
 
-__all__ = ["HOSTILE", "form_key", "kind", "log_in", "refusal", "send_raw"]
+__all__ = ["HOSTILE", "clicked", "form_key", "kind", "log_in", "refusal", "send_raw"]
 
 HOSTILE = "<script>window.pwned=1</script>'\"; DROP TABLE people;-- {{7*7}}"
 
@@ -58,3 +59,10 @@ def send_raw(served: Served, method: bytes, path: bytes, token: str) -> int:
         while data := connection.recv(65536):
             answer += data
     return int(answer.split(b" ", 2)[1])
+
+
+def clicked(page: str, role: str) -> dict[str, str]:
+    """Return what the values of a column mean on a page, as far as it is clicked."""
+    values = re.findall(rf'name="{role}_value" value="([^"]*)"', page)
+    button = rf'name="{role}_meaning_(\d+)" value="([^"]*)" required checked'
+    return {values[int(number)]: meaning for number, meaning in re.findall(button, page)}

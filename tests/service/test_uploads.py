@@ -152,6 +152,6 @@ def test_outcomes_of_a_second_file_are_joined(limited: Served, tmp_path: Path) -
     }
     answer = browser.post("/check", data=form, files=files, timeout=300.0)
     assert answer.status_code == 200, answer.text
-    assert "Rows: 4,000 read - " in answer.text
+    assert "<dt>Rows read</dt><dd>4,000</dd>" in answer.text
     assert "25 rows of " in answer.text
     assert "/tmp" not in answer.text

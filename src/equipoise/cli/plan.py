@@ -10,7 +10,7 @@ from equipoise.cli import options as shared
 from equipoise.cli import past_options as reading
 from equipoise.cli.console import Output, Part, Table, failure_after, show, show_progress
 from equipoise.cli.option_values import parse_denied_rates, parse_verdicts
-from equipoise.display import Row, format_figures
+from equipoise.display import format_figures
 from equipoise.question import Costs
 
 if TYPE_CHECKING:
@@ -194,9 +194,6 @@ def plan(
     show(Output(cost_plan, plan_parts(cost_plan), failure), json)
 
 
-CASE_COLUMN = "If denied people do well ... as often as approved ones"
-
-
 def plan_parts(plan: Plan) -> list[Part]:
     """Return the advice, what the past data say, what the audit costs case by case, the rest."""
     from equipoise.messages.answer import build_answer
@@ -225,51 +222,17 @@ def plan_parts(plan: Plan) -> list[Part]:
 
 def cases_table(plan: Plan) -> Table:
     """Return what the adaptive audit costs in each case."""
-    n_trial_runs = plan.cases[0].trial_runs
-    rows: list[Row] = []
-    for case in plan.cases:
-        low, median, high = case.cost.values()
-        expected = case.scenario.expect
-        if " or " in expected:
-            expected = "either"
-        cost_range = None
-        if low is not None:
-            highest = "no limit" if high is None else format_figures(high)
-            cost_range = f"{format_figures(low)} to {highest}"
-        row: dict[str, object] = {
-            CASE_COLUMN: case.scenario.short.removesuffix(" as often"),
-            "Expected verdict": expected,
-            "Typical cost": None if median is None else format_figures(median),
-            "80% range": cost_range,
-        }
-        if n_trial_runs > 0:
-            row["Runs with a verdict"] = None if case.decides is None else f"{case.decides:.0%}"
-        else:
-            row["Overrides"] = round(sum(case.labels.values())) if case.is_decidable else None
-        row["Applicants needed"] = round(case.people) if case.is_decidable else None
-        rows.append(row)
-    return Table(rows, _explain_cases(rows, n_trial_runs), wrap=False)
+    from equipoise.planning.case_rows import case_rows, explain_cases
+
+    return Table(case_rows(plan), explain_cases(plan), wrap=False)
 
 
 def time_and_money_table(plan: Plan) -> Table:
     """Return when audits of each case end, and the chance of a verdict within the budget."""
-    from equipoise.planning.time_and_money import format_chance
+    from equipoise.planning.case_rows import time_and_money_rows
 
-    rows: list[Row] = []
-    for index, case in enumerate(plan.cases):
-        row: dict[str, object] = {CASE_COLUMN: case.scenario.short.removesuffix(" as often")}
-        if plan.times:
-            time = plan.times[index]
-            row["first outcomes (day)"] = round(time.first_outcomes)
-            row["typical end (day)"] = None if time.typical_end is None else round(time.typical_end)
-            row["80% range"] = None
-            if time.earliest_end is not None:
-                latest = "open" if time.latest_end is None else f"{round(time.latest_end):,}"
-                row["80% range"] = f"{round(time.earliest_end):,} to {latest}"
-        if plan.budget is not None:
-            row["verdict within budget"] = format_chance(plan.budget.chances[case.scenario.name])
-        rows.append(row)
-    return Table(rows, " ".join(_time_and_money_sentences(plan)))
+    caption = " ".join(_time_and_money_sentences(plan))
+    return Table(time_and_money_rows(plan), caption)
 
 
 def _time_and_money_sentences(plan: Plan) -> list[str]:
@@ -299,14 +262,3 @@ def _time_and_money_sentences(plan: Plan) -> list[str]:
                 f"{margin * 100:g} points."
             )
     return sentences
-
-
-def _explain_cases(rows: list[Row], n_trial_runs: int) -> str:
-    """Return the caption that says what the columns of the cases mean."""
-    method = f"{n_trial_runs} trial runs a case" if n_trial_runs > 0 else "forecast"
-    sentences = [f"Adaptive audit, {method}. Typical numbers are medians."]
-    if len(rows) > 1:
-        sentences.append("Audits are most expensive where the gap is beside the grey zone.")
-    if any(row["Expected verdict"] == "either" for row in rows):
-        sentences.append("Either: the gap is in the grey zone, where both answers are right.")
-    return " ".join(sentences)

@@ -10,15 +10,21 @@ from equipoise.messages.problem import Message, OpenChoice, ReadingProposal
 from equipoise.messages.texts import Placeholder, fill_in
 
 FIELD_TITLES: Mapping[str, str] = {
+    "preset": "Layout",
     "group": "Column of groups",
+    "group_2": "Second column of groups, for their intersections",
+    "within": "Compare only within each value of this column (strata)",
     "decision": "Column of decisions",
     "outcome": "Column of outcomes",
-    "positive_decision": "Decision: approved is written",
-    "negative_decision": "Decision: denied is written",
-    "positive_outcome": "Outcome: good is written",
-    "negative_outcome": "Outcome: bad is written",
-    "missing_values": "No decision, or no outcome yet, is written",
-    "undecided": "leave out rows without a decision, as when somebody withdrew",
+    "decider": "Column that names who decided",
+    "min_cases": "Count deciders of fewer cases together",
+    "cohort": "Column within which unknown outcomes are like known ones",
+    "positive_decision": "approved",
+    "negative_decision": "denied",
+    "positive_outcome": "good",
+    "negative_outcome": "bad",
+    "missing_values": "no decision” or “not known",
+    "undecided": "no decision",
     "unknown": "Approved people whose outcome is not known yet",
     "denied_outcomes": "leave out the outcomes of denied people",
     "missing_group": "People without a group are called",
@@ -29,15 +35,27 @@ FIELD_TITLES: Mapping[str, str] = {
     "until": "Only people before this day",
     "random_accepts": "Column that marks random accepts (a test cell below the cut-off)",
     "random_accepts_against": "Columns that show whether they were random, such as a score",
+    "positive_random_accepts": "Random accepts: the mark is written",
     "max_groups": "Most groups that there may be",
     "encoding": "Encoding of a CSV file, if not UTF-8",
     "on": "Column that identifies a person in both tables",
+    "on_outcomes": "The same in the table of outcomes",
     "latest": "Column of the outcomes whose largest value says which row counts",
     "sheet": "Sheet of an Excel file, if it has several",
     "leave_out": "Groups that are counted and not compared",
     "confirm": "begin all the same",
 }
-"""Field of the form -> its title."""
+"""Field of the form -> its title. The meanings of values have the title of what is clicked."""
+MEANING_FIELDS = frozenset(
+    {
+        "positive_decision",
+        "negative_decision",
+        "positive_outcome",
+        "negative_outcome",
+        "missing_values",
+    }
+)
+"""Fields that say which values have a meaning: it is clicked beside each value."""
 VALUE_TITLES: Mapping[str, Mapping[str, str]] = {
     "unknown": {
         "": "refuse them",
@@ -46,11 +64,63 @@ VALUE_TITLES: Mapping[str, Mapping[str, str]] = {
     }
 }
 """Field of a choice -> value -> what the form calls the value."""
+QUESTION_TITLES: Mapping[str, str] = {
+    "metric": "Metric",
+    "also": "And a second metric: the larger gap counts",
+    "tolerance": "Tolerance",
+    "margin": "Margin",
+    "error": "Error probability",
+    "error_fair": "Error probability of FAIR",
+    "error_unfair": "Error probability of UNFAIR",
+    "compare": "Compare by",
+    "against": "Reference group",
+    "direction": "Direction",
+    "all_rates": "show every rate and every metric",
+    "no_better": "denied people would do no better than the approved ones of their group",
+    "limits": "Limits on the share of denied people who would do well, one per line",
+    "deciders": "cases fall to deciders as if at random",
+    "feature": "Each request",
+    "label": "Each override that ends badly",
+    "denied_rates": "Shares of denied people who would do well, if you know them, one per line",
+    "arrivals_per_day": "People who arrive in a day",
+    "outcome_after": "Days until an outcome is known",
+}
+"""Field of the question, its assumptions and its prices -> its title."""
+DIRECTION_TITLES: Mapping[str, str] = {
+    "both": "below or above the reference group",
+    "below": "below the reference group",
+    "above": "above the reference group",
+}
+"""Direction -> which rates of other groups count."""
+COMPARE_TITLES: Mapping[str, str] = {
+    "difference": "the difference of rates, in points",
+    "ratio": "the ratio of rates (a tolerance of 20% is the four-fifths rule)",
+}
+"""Way to compare -> what the form calls it."""
 TICKS = frozenset({"undecided", "denied_outcomes", "repeated", "confirm"})
 """Fields that are ticked: their title says all."""
 FIELD_OF_ARGUMENT: Mapping[str, str] = {"table": "sheet"}  # "table" is the file that is sent
 BETWEEN = ";"
 """What stands between several values in a field."""
+
+
+NAIVE_ANSWERS: Mapping[str, tuple[str, str]] = {
+    "approved_only": (
+        "Approved people only",
+        "Leaves out {denied} denied people, some of whom may have turned out well.",
+    ),
+    "denied_as_failures": (
+        "Every denial counted as a failure",
+        "Assumes that no denied person would have turned out well.",
+    ),
+}
+"""Naive answer of a check -> what it is called, and why it is no answer."""
+GROUP_CHOICES: Mapping[str, str] = {
+    "compare": "compare",
+    "leave_out": "count, do not compare",
+    "join:": "count as",
+}
+"""What may become of a group -> what the form calls it; after the last one stands a group."""
 
 
 class FormSpelling:
@@ -65,6 +135,12 @@ class FormSpelling:
 
     def setting(self, argument: str, value: Any) -> str | None:
         """Return the title of an argument's field and what to write there."""
+        if argument == "merge_groups" and isinstance(value, Mapping):
+            choices = []
+            for name, values in value.items():
+                joined = [part for part in values if part != name]
+                choices.append(f"“{GROUP_CHOICES['join:']} {name}” for {field_text(joined)}")
+            return self.separator.join(choices)
         if isinstance(value, Mapping):
             parts = (self._field(f"{argument}_{role}", part) for role, part in value.items())
             return self.separator.join(part for part in parts if part is not None)
@@ -76,6 +152,8 @@ class FormSpelling:
         title = f"“{FIELD_TITLES[name]}”"
         if isinstance(value, Placeholder) or name in TICKS:
             return title
+        if name in MEANING_FIELDS:
+            return f"{title} for {field_text(value)}"
         if name in VALUE_TITLES:
             return f"“{VALUE_TITLES[name][value]}”"
         return f"{title}: {field_text(value)}"

@@ -1,108 +1,96 @@
-"""A page that reads past decisions, says what they establish, and prices an audit on them.
+"""The page that reads past decisions step by step, shows what they establish, and plans an audit.
 
-Nothing is kept: the counts, and what the table's words mean, travel with the form.
+Nothing is kept: the table stays in the browser, and what was counted travels with the forms.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 
-from equipoise.comparison import Comparison
-from equipoise.errors import EquipoiseError, InvalidInput, require_in_unit
-from equipoise.free_check import check
-from equipoise.free_check.assumptions import NO_BETTER, Assume
+from equipoise.comparison import WITHIN
+from equipoise.errors import EquipoiseError, InvalidInput
+from equipoise.free_check import Check, check
 from equipoise.history import History
-from equipoise.history.coding import Coding
+from equipoise.history.guided_reading import ColumnProfile
+from equipoise.history.presets import preset_names
 from equipoise.history.problems import UnreadTable
-from equipoise.ledger import inputs
-from equipoise.ledger.settings import Settings, new_settings
-from equipoise.messages import Note
-from equipoise.messages.form import (
-    BETWEEN,
-    FIELD_TITLES,
-    VALUE_TITLES,
-    FieldContent,
-    describe,
-    describe_unread_table,
-    filled_fields,
-)
+from equipoise.ledger.settings import new_settings
+from equipoise.ledger.store import AuditRow
+from equipoise.messages import form as words
+from equipoise.messages.answer import format_gap
 from equipoise.metrics import METRICS
-from equipoise.planning import plan
+from equipoise.planning import Plan
+from equipoise.planning.case_rows import case_rows, explain_cases, time_and_money_rows
 from equipoise.planning.feasibility import NotFeasible
-from equipoise.planning.scenarios import USUAL_RATIO, denied_rates_by_ratio
-from equipoise.question import Costs, Question
+from equipoise.question import Costs, Question, Verdict
+from equipoise.rates import RATES
+from equipoise.report.write import check_page
 from equipoise.service.access import Auditor, Caller, Reader
 from equipoise.service.amounts import budget_of, minor_units
+from equipoise.service.api import REPORT_POLICY
 from equipoise.service.audits import OpenAudits, new_seed, require_name_in_scope
+from equipoise.service.counted_past import CountedPast, cut_message
 from equipoise.service.forms import Form, SentForm, render_page
 from equipoise.service.problems import HttpProblem
+from equipoise.service.question_form import (
+    EVERY_METRIC,
+    question_texts,
+    read_assumptions,
+    read_costs,
+    read_deciders,
+    read_plan_options,
+    read_questions,
+    sent_prices,
+    sent_question,
+)
+from equipoise.service.reading_form import MAIN_COLUMNS, ReadingForm
 from equipoise.service.uploads import Uploads
-from equipoise.service.wire import read_cells
 from equipoise.worlds.data import fico_lender
 
 router = APIRouter(include_in_schema=False)
 
 TRIAL_RUNS = 12  # simulated audits, if they are asked for
-COLUMN_FIELDS = ("group", "decision", "outcome")
-MEANING_FIELDS = (
-    ("positive", "decision"),
-    ("negative", "decision"),
-    ("positive", "outcome"),
-    ("negative", "outcome"),
-)
-"""Argument of ``History.read`` and role, whose field is called ``positive_decision`` and so on."""
-TEXT_FIELDS = ("id", "random_accepts", "missing_group", "unknown", "undecided", "repeated",
-         "denied_outcomes", "encoding", "date", "since", "until", "max_groups", "on",
-         "latest")  # fmt: skip
-LIST_FIELDS = ("missing_values", "random_accepts_against")
-MAX_NOTES = 30  # of a table that are shown
-MAX_MESSAGE_LINES = 30
-MAX_LINE_CHARACTERS = 1000  # of a message, which may hold what a browser sent
-MAX_SOURCE_CHARACTERS = 200
-PastAndSource = tuple[History, str]
-"""Past decisions, and where they come from."""
-CODING_ADAPTER = TypeAdapter(Coding)
-EXAMPLE_SOURCE = "an example: the credit scores of 174,047 people"
+EXAMPLE_SOURCE = "Example lender: the credit scores of 174,047 people"
+APPROVED_BY_TWO = ("budget", "concluded", "corrected")
+"""What a second person approves, if that is ticked."""
 
 
 @router.get("/check")
 def begin(caller: Reader) -> HTMLResponse:
     """Ask for past decisions."""
-    return _page(caller, "check.html")
+    return _page(caller, Form())
 
 
 @router.post("/check")
-async def look(caller: Reader, request: Request) -> HTMLResponse:
-    """Show what past decisions establish, and what an audit would cost."""
+async def look(caller: Reader, request: Request) -> Response:
+    """Take the next step: list columns, count rows, show what they establish, plan an audit."""
     state = request.app.state
     form = Form()
     try:
         async with state.uploads.receive_form(request) as form:
-            past, source = await _read_past(form, state.uploads)
-        variables = await run_in_threadpool(_page_variables, form, past, source, state.audits)
-    except UnreadTable as error:
-        proposal = error.proposal
-        proposed_fields = {} if proposal is None else filled_fields(proposal)
-        fields = _fields_as_sent(form) | proposed_fields
-        return _refused(caller, error, fields=fields, proposed=proposal is not None)
+            step = form.text("step")
+            reading = ReadingForm.from_form(form)
+            if step in ("columns", "values"):
+                reading = await _list_columns(form, reading, state.uploads)
+                return _page(caller, form, reading=reading)
+            past = await _read_past(form, reading, state.uploads)
+        if step == "count":
+            return _page(caller, form, reading=reading, past=past, left_out=reading.left_out)
+        shown = await run_in_threadpool(_result, form, past, state.audits, step)
+        return shown if isinstance(shown, Response) else _page(caller, form, past=past, **shown)
+    except _UnreadUpload as refusal:
+        return _page(caller, form, reading=refusal.reading, error=refusal.error)
     except (EquipoiseError, HttpProblem) as error:
         # Only what is wrong with the form's values belongs on the page of the form.
         if isinstance(error, HttpProblem) and error.status_code != 422:
             raise
-        return _refused(caller, error, fields=_fields_as_sent(form))
-    wants_prices_only = request.headers.get("x-part") == "prices"
-    template = "prices.html" if wants_prices_only else "check.html"
-    return _page(caller, template, **variables)
+        return _page(caller, form, past=_past_if_any(form), error=error)
 
 
 @router.post("/audits")
@@ -110,192 +98,236 @@ def create(caller: Auditor, request: Request, form: SentForm) -> Response:
     """Begin an audit on the counts of the page; if that is refused, show the page again."""
     audits = request.app.state.audits
     try:
-        past, source = _past_from_form(form)
-        variables = _page_variables(form, past, source, audits)
+        past = CountedPast.from_form(form)
+        questions = read_questions(form, past)
     except EquipoiseError as error:
-        return _refused(caller, error)
+        return _page(caller, form, past=_past_if_any(form), error=error)
     try:
+        (question,) = _single(questions)
         name = require_name_in_scope(form.text("name"), caller)
-        seed = new_seed()
-        audits.require_within_limits(
-            *("create", past, variables["question"], variables["costs"]),
-            confirm=bool(form.text("confirm")),
-        )
-        settings = _settings_of(form, name, seed, past, variables["question"])
-        row = audits.begin(settings, seed, caller)
+        row = _begin_audit(form, name, past.history, question, audits, caller)
     except (EquipoiseError, HttpProblem) as error:
-        is_confirmable = isinstance(error, NotFeasible)
-        return _refused(caller, error, is_confirmable=is_confirmable, **variables)
+        shown = _result(form, past, audits, "begin")
+        return _page(caller, form, past=past, error=error, **shown)
     return RedirectResponse(f"/audits/{quote(row.name, safe='')}", 303)
 
 
-def _page(caller: Caller, template: str, **variables: Any) -> HTMLResponse:
-    """Return the page, without counts and with empty fields unless the variables say otherwise."""
-    defaults = {
-        "cells": None,
-        "problem": None,
-        "proposed": False,
-        "is_confirmable": False,
-        "fields": _fields_as_sent(Form()),
-        "metrics": METRICS,
-        "titles": FIELD_TITLES,
-        "value_titles": VALUE_TITLES,
-    }
-    return render_page(caller, template, **defaults | variables)
+# -- the table -------------------------------------------------------------------------------------
 
 
-def _refused(caller: Caller, error: Exception, **variables: Any) -> HTMLResponse:
-    problems = getattr(error, "problems", ())
-    message = describe_unread_table(problems) if problems else str(error)
-    return _page(caller, "check.html", status=422, problem=_cut(message), **variables)
+class _UnreadUpload(Exception):
+    """A table that cannot be read so, and the form that says how it might be."""
+
+    def __init__(self, error: Exception, reading: ReadingForm) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.reading = reading
 
 
-def _cut(message: str) -> str:
-    """Return the beginning of a message; it may hold what a browser sent."""
-    lines = message.splitlines()[:MAX_MESSAGE_LINES]
-    return "\n".join(line[:MAX_LINE_CHARACTERS] for line in lines)
+async def _list_columns(form: Form, reading: ReadingForm, uploads: Uploads) -> ReadingForm:
+    """Return the form with the columns of the uploaded table, or of those that came with it."""
+    if form.text("step") == "values" and reading.profiles:
+        return reading.with_columns(reading.profiles)
+    return reading.with_columns(await _profile(form, reading, uploads))
 
 
-async def _read_past(form: Form, uploads: Uploads) -> PastAndSource:
+async def _profile(form: Form, reading: ReadingForm, uploads: Uploads) -> list[ColumnProfile]:
+    options = reading.read_options()
+    how_to_open = {name: options[name] for name in ("encoding", "table") if options.get(name)}
+    found = await uploads.read(form.table, form.outcomes_table, options=how_to_open, columns=True)
+    return [ColumnProfile.from_dict(entry) for entry in found["columns"]]
+
+
+async def _read_past(form: Form, reading: ReadingForm, uploads: Uploads) -> CountedPast:
     """Return past decisions from an uploaded table, the example, or the form itself."""
-    if form.table is not None:
-        for role in COLUMN_FIELDS:
-            if not form.text(role):
-                raise InvalidInput(f"which column is the {role}?")
-        counts = await uploads.read(form.table, form.outcomes_table, options=_read_options(form))
-        notes = [describe(Note.from_dict(note)) for note in counts["notes"]]
-        notes.insert(0, f"Rows: {counts['rows']}.")
-        past = _history(counts["cells"], notes, counts["coding"])
-        return past, str(form.table.filename)[:MAX_SOURCE_CHARACTERS]
     if form.text("example"):
         lender = await run_in_threadpool(fico_lender)
-        return History.from_cells(lender.history().cells), EXAMPLE_SOURCE
-    return _past_from_form(form)
-
-
-def _past_from_form(form: Form) -> PastAndSource:
-    """Return the past decisions whose counts the page itself sends back."""
+        return CountedPast(History.from_cells(lender.history().cells), EXAMPLE_SOURCE, {})
+    if form.table is None:
+        return CountedPast.from_form(form)
+    if not reading.text("preset"):
+        for role in MAIN_COLUMNS:
+            if not reading.text(role):
+                raise InvalidInput(f"which column is the {role}?")
     try:
-        cells = json.loads(form.text("cells"))
-        past = _history(cells, form.text("notes").splitlines(), form.text("coding"))
-    except (TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
-        raise InvalidInput("choose a table of past decisions, of 2 to 200 groups, first") from None
-    return past, form.text("source")[:MAX_SOURCE_CHARACTERS]
+        counts = await uploads.read(form.table, form.outcomes_table, options=reading.read_options())
+        return CountedPast.from_reader(counts, str(form.table.filename))
+    except EquipoiseError as error:
+        raise _UnreadUpload(error, await _propose(error, form, reading, uploads)) from None
 
 
-def _history(cells: Any, notes: Sequence[str], coding_json: str | None) -> History:
-    """Return past decisions from their counts, notes and the JSON of their coding (or "")."""
-    shown_notes = tuple(Note.plain(_cut(note)) for note in notes[:MAX_NOTES])
-    past = replace(History.from_cells(read_cells(cells)), notes=shown_notes)
-    if not coding_json:
-        return past
-    coding = CODING_ADAPTER.validate_json(coding_json, strict=True)
-    # The coding comes back from a browser, so it is checked like anything that is sent.
-    columns_per_role = [len(coding.columns.get(role, ())) for role in COLUMN_FIELDS]
-    if columns_per_role != [len(coding.grouping.labels), 1, 1]:
-        raise InvalidInput("'coding' must name the column of each role")
-    return replace(past, coding=coding)
+async def _propose(
+    error: Exception, form: Form, reading: ReadingForm, uploads: Uploads
+) -> ReadingForm:
+    """Return the form of a table that was refused, with what would make it readable."""
+    proposal = error.proposal if isinstance(error, UnreadTable) else None
+    if not reading.profiles:  # a program sent the table without the steps of the page
+        try:
+            profiles = await _profile(form, reading, uploads)
+        except EquipoiseError:  # it cannot be opened at all
+            return reading.with_proposal(proposal)
+        reading = reading.with_columns(profiles)
+    return reading.with_proposal(proposal)
 
 
-def _read_options(form: Form) -> dict[str, Any]:
-    """Return the options of ``History.read`` that the fields of the form stand for."""
-    options: dict[str, Any] = {}
-    for name in (*COLUMN_FIELDS, *TEXT_FIELDS):
-        if form.text(name):
-            options[name] = form.text(name)
-    for name in LIST_FIELDS:
-        options[name] = _split_values(form.text(name))
-    for argument, role in MEANING_FIELDS:
-        values = _split_values(form.text(f"{argument}_{role}"))
-        if values:
-            options.setdefault(argument, {})[role] = values
-    if form.text("sheet"):
-        options["table"] = form.text("sheet")  # the form's own field "table" is the file
-    max_groups = form.text("max_groups")[:9]
-    if max_groups.isdecimal():
-        options["max_groups"] = int(max_groups)
-    return options
+def _past_if_any(form: Form) -> CountedPast | None:
+    """Return the past decisions that came with a form, None if there are none."""
+    try:
+        return CountedPast.from_form(form)
+    except EquipoiseError:
+        return None
 
 
-def _split_values(text: str) -> list[str]:
-    """Return the values of a field that may hold several."""
-    parts = [part.strip() for part in text.split(BETWEEN)]
-    return [part for part in parts if part]
+# -- the answer ------------------------------------------------------------------------------------
 
 
-def _fields_as_sent(form: Form) -> dict[str, FieldContent]:
-    """Return every field about the table as the form has it."""
-    return {name: FieldContent(form.text(name)) for name in FIELD_TITLES}
+def _result(form: Form, past: CountedPast, audits: OpenAudits, step: str) -> Any:
+    """Return what the page shows of a question, or a file to save."""
+    questions = read_questions(form, past)
+    assume = read_assumptions(form)
+    deciders = read_deciders(form)
+    costs = read_costs(form)
+    findings = [
+        check(past.history, question, assume=assume, deciders=deciders) for question in questions
+    ]
+    if step == "save":
+        return _saved_check(past, findings)
+    # An audit is offered only where the historical data leave the question open.
+    is_open = len(findings) == 1 and findings[0].verdict is Verdict.INCONCLUSIVE
+    shown: dict[str, Any] = {"findings": findings}
+    if step == "plan" and is_open:
+        shown["plan"] = _plan(form, past, questions[0], costs, audits)
+    shown["can_begin"] = "plan" in shown or step == "begin"
+    return shown
 
 
-def _page_variables(form: Form, past: History, source: str, audits: OpenAudits) -> dict[str, Any]:
-    """Return what the page shows of past decisions and of the question in its form."""
-    inputs.group_names(past.cells)  # refuses names that no page can show and no audit would take
-    question = Question(
-        form.text("metric", "equalized_odds"),
-        gamma=form.number("gamma", 0.05),
-        epsilon=form.number("epsilon", 0.05),
-        delta=form.number("delta", 0.05),
-        compare=Comparison(leave_out=_split_values(form.text("leave_out"))),
+def _plan(
+    form: Form, past: CountedPast, question: Question, costs: Costs, audits: OpenAudits
+) -> dict[str, Any]:
+    """Return the plan of an audit with its tables."""
+    made = Plan.from_dict(
+        audits.make_plan(
+            *(past.history, question, costs),
+            trial_runs=TRIAL_RUNS if form.text("trial_runs") else 0,
+            **read_plan_options(form, past),
+        )
     )
-    question.resolve(past.cells)  # refuses groups that do not exist
-    costs = Costs(feature=form.number("feature", 0.0), label=form.number("label", 1.0))
-    assumptions = _assumptions(form)
-    ratio = form.number("ratio", USUAL_RATIO)
-    require_in_unit("ratio", ratio)
-    denied_rates = denied_rates_by_ratio(past.cells, ratio)
-    trial_runs = TRIAL_RUNS if form.text("trial_runs") else 0
-    audits.require_within_limits(
-        *("plan", past, question, costs), denied_rate=denied_rates, trial_runs=trial_runs
-    )
-    # Trial runs take seconds to minutes of a processor, so one caller at a time gets them.
-    with audits.long_work() if trial_runs else nullcontext():
-        audit_plan = plan(past, question, costs, denied_rate=denied_rates, trial_runs=trial_runs)
     return {
-        "cells": past.cells,
-        "sent": {  # as they travel with the form
-            "cells": json.dumps(past.cells.to_dict()),
-            "coding": past.coding.to_json() if past.coding else "",
-        },
-        "source": source,
-        "notes": [str(note) for note in past.notes],
-        "question": question,
-        "costs": costs,
-        "ratio": ratio,
-        "assume": assumptions,
-        "free": check(past, question, assume=assumptions),
-        "plan": audit_plan,
-        "runs": trial_runs,
-        "denied_rates": denied_rates,
-        "form": form,
+        "made": made,
+        "rows": case_rows(made),
+        "times": time_and_money_rows(made) if made.times else [],
+        "caption": explain_cases(made) if made.cases else "",
     }
 
 
-def _assumptions(form: Form) -> Assume | None:
-    """Return the assumptions that the form grants, None if there are none."""
-    lines = [line.strip() for line in form.text("limits").splitlines()]
-    assumptions = [line for line in lines if line]
-    if form.text("no_better"):
-        assumptions.insert(0, NO_BETTER)
-    return Assume.parse(assumptions) or None
+def _saved_check(past: CountedPast, findings: Sequence[Check]) -> Response:
+    """Return the answer as a page that needs no server."""
+    headers = {
+        "content-disposition": "attachment; filename=check.html",
+        "content-security-policy": REPORT_POLICY,
+    }
+    text = check_page(past.history, findings)
+    return Response(text, media_type="text/html; charset=utf-8", headers=headers)
 
 
-def _settings_of(form: Form, name: str, seed: str, past: History, question: Question) -> Settings:
-    """Return the settings of the audit that the form asks for, or refuse them."""
+def _single(questions: Sequence[Question]) -> Sequence[Question]:
+    if len(questions) != 1:
+        raise InvalidInput("an audit answers one question: choose one metric")
+    return questions
+
+
+def _begin_audit(
+    form: Form,
+    name: str,
+    history: History,
+    question: Question,
+    audits: OpenAudits,
+    caller: Caller,
+) -> AuditRow:
+    """Begin the audit that the form asks for, or refuse it."""
     decimals = 2 if form.text("cents") else 0
     costs = Costs(
         feature=minor_units("feature", form.text("feature") or "0", decimals),
-        label=minor_units("label", form.text("label") or "0", decimals),
+        label=minor_units("label", form.text("label") or "1", decimals),
     )
-    return new_settings(
+    budget = budget_of(form, decimals)
+    confirm = bool(form.text("confirm"))
+    is_possible = audits.require_within_limits(
+        *("create", history, question, costs), budget=budget, confirm=confirm
+    )
+    seed = new_seed()
+    settings = new_settings(
         name,
-        past,
+        history,
         question,
         costs,
         seed=seed,
-        budget=budget_of(form, decimals),
+        budget=budget,
         currency=form.text("currency"),
         decimals=decimals,
-        approvals=["budget", "concluded", "corrected"] if form.text("second") else [],
-        confirm=bool(form.text("confirm")),
+        approvals=list(APPROVED_BY_TWO) if form.text("second") else [],
+        confirm=confirm,
+        is_possible=is_possible,
     )
+    return audits.begin(settings, seed, caller)
+
+
+# -- the page --------------------------------------------------------------------------------------
+
+
+def _page(
+    caller: Caller,
+    form: Form,
+    *,
+    reading: ReadingForm | None = None,
+    past: CountedPast | None = None,
+    findings: Sequence[Check] = (),
+    plan: dict[str, Any] | None = None,
+    can_begin: bool = False,
+    left_out: Sequence[str] | None = None,
+    error: Exception | None = None,
+) -> HTMLResponse:
+    """Return the page with what is known by now: columns, counts, the answer, a plan."""
+    texts = question_texts(form)
+    if left_out is not None:
+        texts["leave_out"] = list(left_out)
+    problems = getattr(error, "problems", ())
+    message = words.describe_unread_table(problems) if problems else str(error or "")
+    return render_page(
+        caller,
+        "check.html",
+        status=200 if error is None else 422,
+        form=form,
+        reading=ReadingForm.from_form(Form()) if reading is None else reading,
+        past=past,
+        findings=findings,
+        plan=plan,
+        can_begin=can_begin,
+        asked=texts,
+        sent_question=sent_question(form),
+        sent_prices=sent_prices(form),
+        problem=cut_message(message),
+        obstacle=error.obstacle if isinstance(error, NotFeasible) else None,
+        metrics=METRICS,
+        every_metric=EVERY_METRIC,
+        presets=preset_names(),
+        words=words,
+        format_gap=format_gap,
+        rate_titles={name: rate.words for name, rate in RATES.items()},
+        **_counts_for_page(past, findings),
+    )
+
+
+def _counts_for_page(past: CountedPast | None, findings: Sequence[Check]) -> dict[str, Any]:
+    """Return what the page shows of the counts: reference groups, and people by kind."""
+    if past is None:
+        return {}
+    cells = past.history.cells
+    references = [group.rpartition(WITHIN)[2] if past.has_strata else group for group in cells]
+    left_out = findings[0].question.resolve(cells).left_out if findings else ()
+    compared = [counts for group, counts in cells.items() if group not in left_out]
+    return {
+        "references": list(dict.fromkeys(references)),
+        "denied": sum(counts.denied for counts in compared),
+        "people_left_out": sum(cells[group].total for group in left_out),
+    }

@@ -18,6 +18,9 @@ from equipoise.history.problems import InvalidReading, UnreadTable
 
 MAX_PEOPLE = 100_000  # people in one upload
 MAX_ANSWER_CHARACTERS = 64 << 20  # that the service is ready to read
+MAX_COLUMNS = 500  # of a table and its outcomes that are listed
+MAX_VALUE_CHARACTERS = 200  # of a value that is listed
+TABLE, OUTCOMES = "table", "outcomes"  # what the two files are called in a list of columns
 ADDRESS_SPACE_HEADROOM = 3 << 30  # bytes that engines reserve without using them
 
 
@@ -27,7 +30,7 @@ def _main() -> None:
     _limit(job["memory"], job["seconds"], job["folder"])
     try:
         _require_table(job["path"])
-        answer: dict[str, Any] = {"found": _people(job) if "people" in job else _counts(job)}
+        answer: dict[str, Any] = {"found": _find(job)}
     except MemoryError:
         return
     except Exception as error:  # a broken file may raise anything in the library that reads it
@@ -85,16 +88,42 @@ def limit_resources(memory: int, seconds: int) -> None:
         resource.setrlimit(resource_kind, (limit, limit))
 
 
+def _find(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the job asks for: rows about people, the columns, or counts."""
+    if "people" in job:
+        return _people(job)
+    return _columns(job) if job.get("columns") else _counts(job)
+
+
+def _columns(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of a table, and of its table of outcomes, with their values."""
+    from equipoise.history.guided_reading import profile_columns
+
+    options = dict(job["options"])
+    outcomes = options.pop("outcomes", None)
+    names = {job["path"]: TABLE, outcomes: OUTCOMES}
+    places = [job["path"]] if outcomes is None else [job["path"], outcomes]
+    profiles = []
+    for profile in profile_columns(places, **options)[:MAX_COLUMNS]:
+        values = dict(profile.values)
+        if any(len(value) > MAX_VALUE_CHARACTERS for value in values):
+            values = {}  # texts, which are no groups
+        profiles.append({"file": names[profile.file], "column": profile.column, "values": values})
+    return {"columns": profiles}
+
+
 def _counts(job: Mapping[str, Any]) -> dict[str, Any]:
     """Return the counts of a table of past decisions, its notes and the meaning of its values."""
     from equipoise.history import History
 
     history = History.read(job["path"], **job["options"])
+    summary = history.summary
     return {
         "cells": history.cells.to_dict(),
         "notes": [note.to_dict() for note in history.notes],
-        "rows": history.summary.describe_waterfall() if history.summary else "",
+        "waterfall": summary.waterfall if summary else {},
         "coding": history.coding and history.coding.to_json(),
+        "deciders": history.deciders,
     }
 
 

@@ -103,12 +103,10 @@ class Uploads:
         async with self._reading_turn:  # each may take all the memory that is set aside
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / f"table{suffix}"
-                with path.open("wb") as file:
-                    await asyncio.to_thread(shutil.copyfileobj, table.file, file, COPY_BYTES)
+                await asyncio.to_thread(_copy_upload, table, path)
                 if outcomes is not None:
                     outcomes_path = Path(folder) / f"outcomes{_table_suffix(outcomes)}"
-                    with outcomes_path.open("wb") as file:
-                        await asyncio.to_thread(shutil.copyfileobj, outcomes.file, file, COPY_BYTES)
+                    await asyncio.to_thread(_copy_upload, outcomes, outcomes_path)
                     job["options"] = {**job["options"], "outcomes": str(outcomes_path)}
                 answer = await self._run_reader({**job, "path": str(path), "folder": folder})
         if outcomes is not None:  # messages name the file as its sender does, not the server's copy
@@ -134,6 +132,13 @@ class Uploads:
         except (subprocess.TimeoutExpired, ValueError):  # no answer, or none that is JSON
             limit_text = f"reading this table takes more than {memory >> 20:,} MB or {seconds} s"
             return {"error": f"{limit_text}; send fewer rows or columns, or count it by Python"}
+
+
+def _copy_upload(upload: UploadFile, path: Path) -> None:
+    """Copy an uploaded file, from its beginning: it may have been read before."""
+    upload.file.seek(0)
+    with path.open("wb") as file:
+        shutil.copyfileobj(upload.file, file, COPY_BYTES)
 
 
 def _table_suffix(table: UploadFile) -> str:

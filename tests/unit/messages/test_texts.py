@@ -77,6 +77,5 @@ def test_a_fix_is_spelled_by_each_surface() -> None:
         "--missing-value Open --missing-value '?'."
     ) in shell.describe(problem)
     assert (
-        "“Outcome: good is written”: paid in full; “Outcome: bad is written”: lost | late; "
-        "“No decision, or no outcome yet, is written”: Open; ?."
+        "“good” for paid in full; “bad” for lost | late; “no decision” or “not known” for Open; ?."
     ) in form.describe(problem)

@@ -35,55 +35,59 @@ const logIn = () => {
 addEventListener("hashchange", logIn);
 logIn();
 
-// A table that is refused stays chosen; only what is to be said of it is asked again.
-const table = document.getElementById("table");
-if (table) {
-  table.addEventListener("submit", async (event) => {
-    if (event.submitter?.name) return;
-    event.preventDefault();
-    table.setAttribute("aria-busy", "true");
-    const answer = await fetch("/check", { method: "POST", body: new FormData(table) });
-    const shown = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const counted = shown.getElementById("whatif"), again = shown.getElementById("table");
-    table.removeAttribute("aria-busy");
-    if (again) {
-      again.querySelector("input[type=file]").replaceWith(table.querySelector("input[type=file]"));
-      table.replaceChildren(...again.childNodes);
-      table.scrollIntoView();
-    } else if (counted) {
-      counted.hidden = true;
-      document.body.append(counted);
-      counted.submit();
-    } else {
-      table.submit();
-    }
-  });
-}
+// The page of historical data sends its forms without leaving, so that a chosen file stays chosen.
+const check = document.getElementById("check");
+if (check) {
+  const files = (root) => root.querySelectorAll("#reading input[type=file]");
+  const isReading = (form) => form.matches("#reading");  // a field called "id" hides form.id
 
-const form = document.getElementById("whatif");
-if (form) {
-  const prices = document.getElementById("prices");
-  const begin = document.getElementById("begin");
-  let waiting = null, turn = 0;
-  const show = () => {
-    for (const slider of form.querySelectorAll("input[type=range]")) {
-      slider.parentElement.querySelector("output").textContent = slider.value;
-    }
-  };
-  const price = async () => {
-    const mine = ++turn;
-    prices.setAttribute("aria-busy", "true");
-    const data = new FormData(form);
-    if (begin) {
-      for (const name of ["metric", "gamma", "epsilon", "delta", "feature", "label"]) {
-        begin.elements[name].value = data.get(name) ?? "";
+  const show = (answer, form, step) => {
+    const news = answer.getElementById("check");
+    const reading = check.querySelector("#reading");
+    if (isReading(form)) {
+      for (const file of files(news)) {
+        const chosen = check.querySelector(`#reading input[name=${file.name}]`);
+        if (chosen) file.replaceWith(chosen);
       }
+    } else if (reading) {
+      news.querySelector("#reading").replaceWith(reading);
     }
-    const answer = await fetch("/check", { method: "POST", body: data, headers: { "x-part": "prices" } });
-    if (mine === turn) {
-      if (answer.ok) prices.innerHTML = await answer.text();
-      prices.removeAttribute("aria-busy");
+    check.replaceChildren(...news.childNodes);
+    if (step === "values") return;  // the values stand below the column that was chosen
+    const place = step === "columns" ? "#reading > section:nth-of-type(2)" : step === "plan" ? "#plan" : "#result";
+    (check.querySelector("[role=alert]") ?? check.querySelector(place))?.scrollIntoView();
+  };
+
+  const send = async (form, button) => {
+    const data = new FormData(form);
+    if (button?.name) data.append(button.name, button.value);
+    if (button?.value === "values") {
+      for (const file of files(check)) data.delete(file.name);
+    }
+    check.setAttribute("aria-busy", "true");
+    try {
+      const answer = await fetch(form.action, { method: "POST", body: data });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (page.getElementById("check")) show(page, form, button?.value);
+      else form.submit();  // it shows what the server says, such as that the session has ended
+    } finally {
+      check.removeAttribute("aria-busy");
     }
   };
-  form.addEventListener("input", () => { show(); clearTimeout(waiting); waiting = setTimeout(price, 250); });
+
+  check.addEventListener("submit", (event) => {
+    const button = event.submitter;
+    const form = event.target;
+    if (!form.action.endsWith("/check") || button?.name === "example" || "whole" in (button?.dataset ?? {})) return;
+    event.preventDefault();
+    send(form, button);
+  });
+
+  check.addEventListener("change", (event) => {
+    const form = event.target.closest("#reading");
+    const isKnown = form?.querySelector("[name=profile]");
+    if (!isKnown) return;
+    if ("refresh" in event.target.dataset) send(form, { name: "step", value: "values" });
+    if (event.target.type === "file") send(form, { name: "step", value: "columns" });
+  });
 }

@@ -1,0 +1,67 @@
+"""The cases of a plan as rows of texts, the same for the command line and the browser."""
+
+from __future__ import annotations
+
+from equipoise.display import Row, format_figures
+from equipoise.planning.make_plan import Plan
+from equipoise.planning.time_and_money import format_chance
+
+CASE_COLUMN = "If denied people do well ... as often as approved ones"
+
+
+def case_rows(plan: Plan) -> list[Row]:
+    """Return what the adaptive audit costs in each case."""
+    rows: list[Row] = []
+    for case in plan.cases:
+        low, median, high = case.cost.values()
+        expected = case.scenario.expect
+        if " or " in expected:
+            expected = "either"
+        cost_range = None
+        if low is not None:
+            highest = "no limit" if high is None else format_figures(high)
+            cost_range = f"{format_figures(low)} to {highest}"
+        row: dict[str, object] = {
+            CASE_COLUMN: case.scenario.short.removesuffix(" as often"),
+            "Expected verdict": expected,
+            "Typical cost": None if median is None else format_figures(median),
+            "80% range": cost_range,
+        }
+        if case.trial_runs > 0:
+            row["Runs with a verdict"] = None if case.decides is None else f"{case.decides:.0%}"
+        else:
+            row["Overrides"] = round(sum(case.labels.values())) if case.is_decidable else None
+        row["Applicants needed"] = round(case.people) if case.is_decidable else None
+        rows.append(row)
+    return rows
+
+
+def time_and_money_rows(plan: Plan) -> list[Row]:
+    """Return when audits of each case end, and the chance of a verdict within the budget."""
+    rows: list[Row] = []
+    for index, case in enumerate(plan.cases):
+        row: dict[str, object] = {CASE_COLUMN: case.scenario.short.removesuffix(" as often")}
+        if plan.times:
+            time = plan.times[index]
+            row["first outcomes (day)"] = round(time.first_outcomes)
+            row["typical end (day)"] = None if time.typical_end is None else round(time.typical_end)
+            row["80% range"] = None
+            if time.earliest_end is not None:
+                latest = "open" if time.latest_end is None else f"{round(time.latest_end):,}"
+                row["80% range"] = f"{round(time.earliest_end):,} to {latest}"
+        if plan.budget is not None:
+            row["verdict within budget"] = format_chance(plan.budget.chances[case.scenario.name])
+        rows.append(row)
+    return rows
+
+
+def explain_cases(plan: Plan) -> str:
+    """Return what the columns of the cases mean."""
+    n_trial_runs = plan.cases[0].trial_runs
+    method = f"{n_trial_runs} trial runs a case" if n_trial_runs > 0 else "forecast"
+    sentences = [f"Adaptive audit, {method}. Typical numbers are medians."]
+    if len(plan.cases) > 1:
+        sentences.append("Audits are most expensive where the gap is beside the grey zone.")
+    if any(" or " in case.scenario.expect for case in plan.cases):
+        sentences.append("Either: the gap is in the grey zone, where both answers are right.")
+    return " ".join(sentences)

@@ -1,0 +1,167 @@
+"""What a form asks about past decisions: the question, what is assumed, and what an audit costs."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import Any, Literal
+
+from equipoise.comparison import Comparison
+from equipoise.errors import InvalidInput, UnknownName, require_in_unit
+from equipoise.free_check.assumptions import NO_BETTER, Assume
+from equipoise.messages.form import COMPARE_TITLES, DIRECTION_TITLES, QUESTION_TITLES
+from equipoise.metrics import METRICS
+from equipoise.question import Costs, Question
+from equipoise.service.counted_past import CountedPast
+from equipoise.service.forms import Form
+
+QUESTION_FIELDS = ("metric", "also", "tolerance", "margin", "error", "error_fair", "error_unfair",
+                   "compare", "against", "direction", "leave_out", "all_rates", "no_better",
+                   "limits", "deciders")  # fmt: skip
+PRICE_FIELDS = ("feature", "label", "denied_rates", "arrivals_per_day", "outcome_after")
+EVERY_METRIC = "all"
+USUAL_METRIC = "equalized_odds"
+USUAL_PERCENTAGES = {"tolerance": "5", "margin": "5", "error": "5"}
+MAX_NUMBER_CHARACTERS = 40
+
+
+def question_texts(form: Form) -> dict[str, Any]:
+    """Return what the fields of the question show: as sent, or the usual."""
+    texts: dict[str, Any] = {name: form.text(name) for name in (*QUESTION_FIELDS, *PRICE_FIELDS)}
+    for name, usual in USUAL_PERCENTAGES.items():
+        texts[name] = texts[name] or usual
+    texts["metric"] = texts["metric"] or USUAL_METRIC
+    texts["label"] = texts["label"] or "1"
+    texts["feature"] = texts["feature"] or "0"
+    texts["leave_out"] = left_out_groups(form)
+    return texts
+
+
+def sent_question(form: Form) -> list[tuple[str, str]]:
+    """Return the fields of a question as they travel with another form."""
+    return _sent_fields(form, QUESTION_FIELDS)
+
+
+def sent_prices(form: Form) -> list[tuple[str, str]]:
+    """Return the prices of an audit as they travel with another form."""
+    return _sent_fields(form, PRICE_FIELDS)
+
+
+def _sent_fields(form: Form, names: tuple[str, ...]) -> list[tuple[str, str]]:
+    fields = [(name, str(value)) for name, value in form.multi_items() if name in names]
+    return [(name, value) for name, value in fields if value.strip()]
+
+
+def left_out_groups(form: Form) -> list[str]:
+    """Return the groups that a form leaves out; a name may hold any character."""
+    names = [str(value).strip() for value in form.getlist("leave_out")]
+    return [name for name in names if name]
+
+
+def read_questions(form: Form, past: CountedPast) -> tuple[Question, ...]:
+    """Return what a form asks: one question, or one for every metric.
+
+    Raises
+    ------
+    InvalidInput
+        If a field breaks a rule, or names a group that does not exist.
+    """
+    metric = form.text("metric", USUAL_METRIC) or USUAL_METRIC
+    second_metric = form.text("also")
+    if metric == EVERY_METRIC:
+        metrics = list(METRICS)
+    else:
+        metrics = [f"{metric}+{second_metric}" if second_metric else metric]
+    comparison = Comparison(
+        _one_of(form, "compare", COMPARE_TITLES),
+        form.text("against") or None,
+        _one_of(form, "direction", DIRECTION_TITLES) if form.text("against") else "both",
+        past.has_strata,
+        tuple(left_out_groups(form)),
+    )
+    questions = []
+    for name in metrics:
+        question = Question(
+            name,
+            gamma=_share(form, "tolerance"),
+            epsilon=_share(form, "margin"),
+            delta=_share(form, "error"),
+            delta_wrong_fair=_share(form, "error_fair") if form.text("error_fair") else None,
+            delta_wrong_unfair=_share(form, "error_unfair") if form.text("error_unfair") else None,
+            compare=comparison,
+        )
+        question.resolve(past.history.cells)  # refuses groups that do not exist
+        questions.append(question)
+    return tuple(questions)
+
+
+def _one_of(form: Form, name: str, titles: Any) -> Any:
+    """Return a choice of a form, the first of them if nothing is chosen."""
+    choice = form.text(name) or next(iter(titles))
+    if choice not in titles:
+        raise UnknownName(f"value of {name!r}", choice, titles)
+    return choice
+
+
+def _share(form: Form, name: str) -> float:
+    """Return a field in points or percent as a share: "5" is 0.05."""
+    text = form.text(name) or USUAL_PERCENTAGES[name]
+    try:
+        number = Decimal(text[:MAX_NUMBER_CHARACTERS])
+        if not number.is_finite():
+            raise InvalidOperation
+        return float(number / 100)
+    except (InvalidOperation, OverflowError):
+        title = QUESTION_TITLES[name]
+        message = f"“{title}” must be a number; got {text[:MAX_NUMBER_CHARACTERS]!r}"
+        raise InvalidInput(message) from None
+
+
+def read_assumptions(form: Form) -> Assume | None:
+    """Return the assumptions that the form grants, None if there are none."""
+    lines = [line.strip() for line in form.text("limits").splitlines()]
+    assumptions = [line for line in lines if line]
+    if form.text("no_better"):
+        assumptions.insert(0, NO_BETTER)
+    return Assume.parse(assumptions) or None
+
+
+def read_deciders(form: Form) -> Literal["as_random"] | None:
+    """Return whether cases are said to fall to deciders as if at random."""
+    return "as_random" if form.text("deciders") else None
+
+
+def read_costs(form: Form) -> Costs:
+    """Return the prices of an audit, in whole units of the currency."""
+    return Costs(feature=form.number("feature", 0.0), label=form.number("label", 1.0))
+
+
+def read_plan_options(form: Form, past: CountedPast) -> dict[str, Any]:
+    """Return further arguments of a plan: what is known of the denied, and the pace."""
+    options: dict[str, Any] = {}
+    for name in ("arrivals_per_day", "outcome_after"):
+        if form.text(name):
+            options[name] = form.number(name, 0.0)
+    denied_rates = _read_denied_rates(form.text("denied_rates"), past)
+    if denied_rates:
+        options["denied_rate"] = denied_rates
+    return options
+
+
+def _read_denied_rates(text: str, past: CountedPast) -> dict[str, float]:
+    """Return the shares of lines such as ``Black=0.3``."""
+    rates = {}
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        group, _, share = line.rpartition("=")
+        group = group.strip()
+        if group not in past.history.cells:
+            raise UnknownName("group", group, past.history.cells)
+        try:
+            rates[group] = float(share)
+        except ValueError:
+            raise InvalidInput(
+                f"the share of {group!r} must be a number from 0 to 1; got {share.strip()[:40]!r}"
+            ) from None
+        require_in_unit(f"share of {group}", rates[group])
+    return rates
