@@ -10,13 +10,14 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from equipoise.ledger import LiveAudit
+from equipoise.ledger import LiveAudit, Status
 from equipoise.protocol import Want
 from tests.profiles import quick
 from tests.support.postgres import in_memory
 from tests.support.serving import WORLD, Served, serving
 
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+UNFOLD = "document.querySelectorAll('details').forEach((details) => { details.open = true; })"
 
 
 @pytest.fixture(scope="module")
@@ -120,23 +121,122 @@ def test_from_a_table_to_a_verdict(served: Served, browser: Browser, tmp_path: P
     context.close()
 
 
+@pytest.fixture(scope="module")
+def full(served: Served) -> str:
+    """Return the name of an audit with a verdict, open outcomes and a proposal."""
+    name = "full"
+    served.create(
+        name, audit="adaptive", options={}, budget=500_000, currency="EUR", approvals=["budget"]
+    )
+    live = LiveAudit.open(served.settings.ledger, name, actor="bank")
+    people = list(WORLD.draw(1000, 2))
+    for start in range(0, len(people), 100):
+        part = people[start : start + 100]
+        replies = live.ask_many((f"{start}-{i}", p.group, p.decision) for i, p in enumerate(part))
+        told = [
+            (reply.person, person.outcome)
+            for reply, person in zip(replies, part, strict=True)
+            if reply.want is Want.LABEL
+        ]
+        live.tell_many(told[1:])  # the first outcome of each hundred stays open
+        if live.finding is not None:
+            break
+    assert live.finding is not None
+    live.close_ledger()
+    served.result(name, "set_budget", budget=900_000, why="more people came", role="auditor")
+    return name
+
+
 @pytest.mark.parametrize("look", quick(["dark", "phone"], full=["light", "dark", "phone"]))
-def test_every_page_is_readable(served: Served, browser: Browser, look: str) -> None:
-    if not served.as_("auditor").get("/v1/audits").json()["audits"]:
-        served.create("some")
-    (name, *_) = [a["uid"] for a in served.as_("auditor").get("/v1/audits").json()["audits"]]
-    width = 390 if look == "phone" else 1100
+def test_every_page_is_readable(served: Served, browser: Browser, full: str, look: str) -> None:
+    if look != "phone":
+        served.create(f"empty {look}", audit="adaptive", options={})
+    width = 390 if look == "phone" else 1280
     context = browser.new_context(
         color_scheme="dark" if look == "dark" else "light", viewport={"width": width, "height": 900}
     )
-    page = logged_in(context, served, "regulator")
-    here = f"/audits/{name}"
-    for path in ("/", here, f"{here}/people", f"{here}/work", f"{here}/log", "/check"):
+    page = context.new_page()
+    page.goto(served.url)
+    assert page.evaluate(OVERFLOW) <= 0, "login"
+    page = logged_in(context, served, "auditor")
+    parts = ("", "/people", "/work", "/enter", "/log", "/report/view")
+    paths = ["/", "/check", *(f"/audits/{full}{part}" for part in parts)]
+    if look != "phone":
+        paths += [f"/audits/empty {look}{part}" for part in ("", "/work")]
+    for path in paths:
         page.goto(f"{served.url}{path}")
+        page.evaluate(UNFOLD)  # what is folded is looked at as well
         assert page.evaluate(OVERFLOW) <= 0, path
-        if look != "phone":
-            require_accessible(page)
+        if look != "phone" and not path.endswith("/report/view"):
+            require_accessible(page)  # the report has a test of its own
+    page.goto(f"{served.url}/audits/{full}/enter")
+    page.get_by_text("Erase a person").click()
+    erasure = page.locator("details[open]")
+    erasure.get_by_label("Pseudonym").fill("somebody with a very long pseudonym " * 4)
+    erasure.get_by_role("button").click()
+    expect(page.get_by_role("heading", name="This cannot be undone")).to_be_visible()
+    assert page.evaluate(OVERFLOW) <= 0, "what cannot be undone"
+    if look != "phone":
+        require_accessible(page)
     assert page.complaints == []  # type: ignore[attr-defined]
+    context.close()
+
+
+def test_five_tasks_take_at_most_two_clicks(
+    served: Served, browser: Browser, full: str, tmp_path: Path
+) -> None:
+    audit_page = f"{served.url}/audits/{full}"
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = logged_in(context, served, "auditor")
+    status = Status.from_dict(served.as_("auditor").get(f"/v1/audits/{full}/status").json())
+    assert status.finding is not None
+
+    # Without a click, in the first view: the verdict, who is disadvantaged, what it cost.
+    page.goto(audit_page)
+    answer = page.get_by_role("region", name="Verdict")
+    for words in (
+        str(status.finding.verdict),
+        "Largest estimated difference: B,",
+        status.money(status.spent),
+    ):
+        expect(answer.get_by_text(words, exact=False).first).to_be_in_viewport()
+
+    # Two clicks: upload outcomes.
+    (open_person, *_) = LiveAudit.open(served.settings.ledger, full).people(states=("RESERVED",))
+    outcomes = tmp_path / "outcomes.csv"
+    outcomes.write_text(f"person,outcome\n{open_person.person},good\n")
+    page.get_by_role("link", name="Enter data").click()
+    upload = page.get_by_role("region", name="Many people at once").get_by_role(
+        "region", name="Outcomes"
+    )
+    upload.get_by_label("Table").set_input_files(outcomes)
+    upload.get_by_role("button", name="Upload outcomes").click()
+    expect(page.get_by_role("status")).to_have_text("1 rows: 1 new, 0 known before, 0 refused.")
+
+    # Two clicks: approve a proposal.
+    other = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = logged_in(other, served, "approver")
+    page.goto(audit_page)
+    page.get_by_text("Decide").click()
+    page.get_by_role("button", name="Approve").click()
+    expect(page.get_by_role("status")).to_have_text("The proposal is approved and carried out.")
+    assert served.as_("auditor").get(f"/v1/audits/{full}").json()["cap"] == 900_000
+    for one in (context, other):
+        one.close()
+
+
+def test_news_leave_open_what_the_reader_opened(
+    served: Served, browser: Browser, full: str
+) -> None:
+    context = browser.new_context()
+    page = logged_in(context, served, "regulator")
+    page.goto(f"{served.url}/audits/{full}")
+    page.get_by_text("Head of the hash chain").click()
+    page.evaluate("document.activeElement.blur()")
+    with page.expect_response(lambda response: response.url.endswith("/live"), timeout=15_000):
+        pass
+    page.wait_for_timeout(100)
+    expect(page.locator("#head")).to_have_attribute("open", "")
     context.close()
 
 
@@ -159,8 +259,19 @@ def test_the_link_that_serve_prints_logs_in(served: Served, browser: Browser) ->
     served.as_("auditor")
     context = browser.new_context()
     page = context.new_page()
-    page.goto(f"{served.url}/login#token={served.tokens['auditor of all']}")
+    link = f"{served.url}/login#token={served.tokens['auditor of all']}"
+    page.goto(link)
     expect(page.get_by_role("heading", name="Audits")).to_be_visible()
+    assert "token" not in page.url
+    # Pasted into a tab that shows the login page, it only changes what is behind the "#".
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("heading", name="Log in")).to_be_visible()
+    page.evaluate("address => { location.href = address }", link)
+    expect(page.get_by_role("heading", name="Audits")).to_be_visible()
+    # Somebody else's link, pasted into a tab where one is logged in, changes who is logged in.
+    served.as_("regulator")
+    page.goto(f"{served.url}/login#token={served.tokens['regulator of all']}")
+    expect(page.get_by_text("(regulator)")).to_be_visible()
     assert "token" not in page.url
     context.close()
 
