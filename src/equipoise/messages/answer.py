@@ -168,6 +168,8 @@ class Answer:
             return f"FAIR establishes a gap of at most {threshold}; {zone}"
         if self.verdict is Verdict.UNFAIR:
             return f"UNFAIR establishes a gap of more than {gamma}; {zone}"
+        if self.verdict is None:
+            return f"FAIR is right up to {gamma}, UNFAIR above {threshold}; {zone}"
         return "INCONCLUSIVE establishes the range of the gap only"
 
     @property

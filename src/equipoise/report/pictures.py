@@ -33,6 +33,7 @@ LABEL_HEIGHT = 16.0
 
 MAX_DRAWN_DECADES = 3  # below 1: an answer with less evidence is as good as ruled out
 MAX_BUDGET_FACTOR = 3.0  # a budget above so many times the other amounts is named, not drawn
+MAX_SHORT_NAME = 18  # characters; longer names of groups are broken into lines
 PEOPLE_TITLE = "People since the audit began"
 
 FormatMoney = Callable[[float], str]
@@ -201,7 +202,7 @@ def draw_group_ranges(
     if band is not None and tolerance is not None:
         side = "above the lowest" if is_worse_if_higher else "below the highest"
         entries.append(("tol", f"{100 * tolerance:.3g} points {side} estimate"))
-    table = _group_table(("Group", title, head), rows, _axis_cell(low, high))
+    table = _group_table(("Group", title, head), order, rows, _axis_cell(low, high))
     return table + key(entries) if entries else table
 
 
@@ -286,11 +287,15 @@ def _group_row(group: str, drawing: Drawing, numbers: Markup) -> str:
     )
 
 
-def _group_table(heads: tuple[str, str, str], rows: Sequence[str], axis: Markup) -> Markup:
+def _group_table(
+    heads: tuple[str, str, str], names: Sequence[str], rows: Sequence[str], axis: Markup
+) -> Markup:
     """Return a table whose middle column is a picture."""
     group, title, numbers = map(escape, heads)
+    is_long = any(len(name) > MAX_SHORT_NAME for name in names)
     return Markup(
-        f'<table class="rows"><thead><tr><th scope="col">{group}</th><th scope="col">{title}</th>'
+        f'<table class="rows{" long" if is_long else ""}"><thead><tr><th scope="col">{group}</th>'
+        f'<th scope="col">{title}</th>'
         f'<th scope="col" class="num">{numbers}</th></tr></thead><tbody>{"".join(rows)}</tbody>'
         f'<tfoot><tr aria-hidden="true"><td></td><td class="bar">{axis}</td><td></td></tr></tfoot>'
         "</table>"
@@ -320,7 +325,8 @@ def draw_impact_ratios(rows: Sequence[SelectionRow]) -> Markup:
     title = "Approval rate over the highest of the others (dashed: four fifths)"
     heads = ("Group", title, "Ratio (four-fifths rule)")
     entries = [("dot", "Estimate"), ("now", "Range")]
-    return _group_table(heads, table_rows, axis.to_cell()) + key(entries)
+    names = [row.group for row, _ in compared]
+    return _group_table(heads, names, table_rows, axis.to_cell()) + key(entries)
 
 
 # -- over time ------------------------------------------------------------------------------------
@@ -331,7 +337,9 @@ def draw_evidence(report: Report) -> Markup | None:
 
     There is nothing before the first outcome, and the published audits weigh no evidence.
     """
-    points = [point for point in report.evidence if point.for_fair is not None]
+    # By number of people: of outcomes that came together only the last counts.
+    by_people = {point.people: point for point in report.evidence if point.for_fair is not None}
+    points = list(by_people.values())
     if len(points) < 2 or points[-1].answers == 0:
         return None
     verdict = report.status.finding.verdict if report.status.finding else None
@@ -379,9 +387,18 @@ def draw_evidence_points(
     drawing.curves(TIME_TOP, TIME_HEIGHT, curves)
     fair_said = f"FAIR: {_format_e_value(last.for_fair, bottom)}"
     unfair_said = f"UNFAIR: {_format_e_value(last.for_unfair, bottom)}"
-    is_fair_above = last.for_fair > last.for_unfair
-    _label_end(drawing, fair[-1], "fair", fair_said, is_above=is_fair_above)
-    _label_end(drawing, unfair[-1], "unfair", unfair_said, is_above=not is_fair_above)
+    higher, lower = sorted((fair[-1][1], unfair[-1][1]))  # in pixels from the top
+    has_room_between = lower - higher > 3 * LABEL_HEIGHT
+    # Labels stay clear of the bar and of the axis.
+    is_near_bar = abs(TIME_TOP + higher - 0.8 * LABEL_HEIGHT - bar_y) < LABEL_HEIGHT
+    is_near_axis = lower > TIME_HEIGHT - 1.5 * LABEL_HEIGHT
+    is_higher_above = not (has_room_between and is_near_bar)
+    is_lower_above = has_room_between and is_near_axis
+    is_fair_higher = last.for_fair > last.for_unfair
+    above = (is_higher_above, is_lower_above)
+    fair_above, unfair_above = above if is_fair_higher else above[::-1]
+    _label_end(drawing, fair[-1], "fair", fair_said, is_above=fair_above)
+    _label_end(drawing, unfair[-1], "unfair", unfair_said, is_above=unfair_above)
     label = (
         f"Evidence for each answer over {last.people:,} people, on a logarithmic axis. "
         f"{unfair_said}, {last.unfair_needs:.3g} needed. {fair_said}, {last.fair_needs:.3g} needed."

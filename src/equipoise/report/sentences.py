@@ -59,9 +59,8 @@ def describe_guarantee(report: Report) -> str:
 def describe_method(report: Report) -> str:
     """Return why the audit overrides denials, and that it stops."""
     return (
-        "The outcomes of denied people are not known, because nobody sees how they would have "
-        "turned out. So the audit overrides some denials, records how they end, and stops as soon "
-        "as the answer is certain enough."
+        "How denied people would have turned out is not known. So the audit overrides some "
+        "denials, records how they end, and stops once the answer is certain enough."
     )
 
 
@@ -69,7 +68,7 @@ def describe_group_figures(finding: Finding) -> str:
     """Return what figures by group are, and what the verdict does not say about them."""
     if finding.verdict is Verdict.UNFAIR:
         return "These figures are estimates. The verdict does not prove which groups differ."
-    return "The dot and the first number are estimates."
+    return "Estimates, with the ranges that are established."
 
 
 def list_report_assumptions(report: Report) -> list[str]:

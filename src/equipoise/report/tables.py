@@ -19,6 +19,7 @@ Table = tuple[tuple[str, ...], Sequence[tuple[str, ...]]]
 """Column names, and rows of as many texts."""
 
 MAX_GROUPS_ON_FIRST_PAGE = 6
+ENDS_ON_FIRST_PAGE = 2  # groups from each end, where there are more
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,10 @@ def group_figures(finding: Finding) -> GroupFigures:
         rows.append((group, estimate, interval.hundredths))
     if RATES[rate].is_worse_if_higher:
         rows.reverse()
-    n_left_out = max(len(rows) - MAX_GROUPS_ON_FIRST_PAGE, 0)
-    if n_left_out:
-        half = MAX_GROUPS_ON_FIRST_PAGE // 2
-        rows = [*rows[:half], *rows[-half:]]
+    n_left_out = 0
+    if len(rows) > MAX_GROUPS_ON_FIRST_PAGE:
+        n_left_out = len(rows) - 2 * ENDS_ON_FIRST_PAGE
+        rows = [*rows[:ENDS_ON_FIRST_PAGE], *rows[-ENDS_ON_FIRST_PAGE:]]
     return GroupFigures(name_rate_axis(rate), rows, n_left_out)
 
 
@@ -72,6 +73,12 @@ def cost_facts(report: Report) -> list[tuple[str, str]]:
     facts = [(spent_label, status.money(status.spent))]
     if status.reserved:
         facts.append((f"Held for {status.pending:,} open overrides", status.money(status.reserved)))
+    if report.forecast is not None and report.forecast.is_decidable:
+        amounts = report.forecast.range_in_all(status.spent)
+        low, middle, high = (format_figures(amount / 10**status.decimals) for amount in amounts)
+        unit = f" {status.currency}" if status.currency else ""
+        facts.append(("Estimated total", f"{middle}{unit}"))
+        facts.append(("80% range of the estimate", f"{low} to {high}{unit}"))
     facts.append((f"Denials overridden, of {n_denied:,}", f"{report.finding.labels:,}"))
     facts.append(("Overrides that ended badly", f"{n_bad:,}"))
     facts.append(("People during the audit", f"{status.people:,}"))

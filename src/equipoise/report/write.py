@@ -236,7 +236,8 @@ def _number_sections(report: Report, *, has_metrics: bool) -> dict[str, tuple[st
     }
     if not has_metrics:
         del names["metrics"]
-    if report.status.spent == 0 and report.status.reserved == 0:
+    is_free = report.status.spent == 0 and report.status.reserved == 0
+    if is_free and report.forecast is None:
         del names["money"]
     numbered = enumerate(names.items(), start=1)
     return {place: (f"A{number}", name) for number, (place, name) in numbered}
