@@ -28,7 +28,7 @@ from study.forecast import Case, draw
 
 PER_DAY = 20.0
 DELAY = 30.0  # days until an outcome
-MOST_COST = 300.0  # a case whose forecast is above is left out, so that the study ends
+MOST_COST = 150.0  # a case whose forecast is above is left out, so that the study ends
 MOST_PEOPLE = 20_000  # after which an audit is broken off
 
 
@@ -99,6 +99,8 @@ def end_of_audit(case: Case, rng: np.random.Generator) -> float:
     groups = list(case.past.cells)
     totals = np.array([case.past.cells[group].total for group in groups])
     denied = np.array([case.past.cells[group].denied for group in groups]) / totals
+    positions = rng.choice(len(groups), size=MOST_PEOPLE, p=totals / totals.sum())
+    is_denied = rng.random(MOST_PEOPLE) < denied[positions]
     waiting: deque[tuple[float, object, int]] = deque()
     for number in range(MOST_PEOPLE):
         day = number / PER_DAY
@@ -108,10 +110,9 @@ def end_of_audit(case: Case, rng: np.random.Generator) -> float:
             if audit.finding is not None:
                 has_verdict = audit.finding.verdict is not eq.Verdict.INCONCLUSIVE
                 return day if has_verdict else np.inf
-        position = int(rng.choice(len(groups), p=totals / totals.sum()))
-        if rng.random() >= denied[position]:
+        if not is_denied[number]:
             continue
-        group = groups[position]
+        group = groups[positions[number]]
         ticket = audit.ask(group, decision=0)
         if ticket.want is Want.LABEL:
             outcome = int(rng.random() < case.scenario.r[group])

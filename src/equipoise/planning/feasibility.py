@@ -23,8 +23,9 @@ from equipoise.planning.forecasts import Forecast, Forecaster
 from equipoise.planning.scenarios import ScenarioKind, pick_usual_case, scenarios
 from equipoise.question import Costs, Question
 
-MAX_GROUPS = 6  # compared; the forecast of more groups takes too long for a test at the start
-MAX_LEFT_OUT = 6  # groups that are tried
+MAX_GROUPS = 20  # compared; the forecast of more groups takes too long for a test at the start
+MAX_GROUPS_TO_SPARE = 6  # named groups, of which each is tried whether it may stay
+MUCH_SMALLER = 3  # times as few rows, or denied people, as the largest group
 MUCH_LONGER = 10  # times as many people must arrive: the audit waits for one group
 
 
@@ -122,7 +123,7 @@ def find_obstacle(history: Past, question: Question, costs: Costs) -> Obstacle |
 
     Groups are named if most cases of the forecast can be decided without them, and with them cannot
     or need more than ten times as many people. The smallest groups are tried first, and at least
-    two groups stay. Pasts that are exact, and more than 6 groups, are not tested.
+    two groups stay. Pasts that are exact, and more than 20 groups, are not tested.
 
     Examples
     --------
@@ -143,17 +144,58 @@ def find_obstacle(history: Past, question: Question, costs: Costs) -> Obstacle |
     soon = [case for case in with_all if case.is_decidable and case.people <= most_people]
     if 2 * len(soon) > len(with_all):  # the usual audit: no group needs to be tried
         return None
-    removable = [group for group in compared if group != question.comparison.against]
-    by_size = sorted(removable, key=lambda group: history.cells[group].total)
-    left_out: tuple[str, ...] = ()
-    for group in by_size[: min(len(compared) - 2, MAX_LEFT_OUT)]:
-        left_out = (*left_out, group)
+    small_groups = _small_groups(history, question, compared)
+    obstacle = _fewest_left_out(small_groups, with_all, history, question, costs)
+    if obstacle is None:
+        return None
+    if len(obstacle.groups) <= MAX_GROUPS_TO_SPARE:
+        obstacle = _smallest(obstacle, with_all, history, question, costs)
+    merge = _find_merge(obstacle.groups, with_all, history, question, costs)
+    return replace(obstacle, merge=merge)
+
+
+def _small_groups(history: Past, question: Question, compared: Sequence[str]) -> list[str]:
+    """Return groups that may be left out, the smallest first; at least two others stay.
+
+    Groups that are about as large as the largest one are no obstacle: to name some of them would
+    be arbitrary.
+    """
+    most_rows = max(history.cells[group].total for group in compared)
+    most_denied = max(history.cells[group].denied for group in compared)
+    small_groups = []
+    for group in compared:
+        counts = history.cells[group]
+        has_few_rows = MUCH_SMALLER * counts.total <= most_rows
+        has_few_denied = MUCH_SMALLER * counts.denied <= most_denied
+        if group != question.comparison.against and (has_few_rows or has_few_denied):
+            small_groups.append(group)
+    small_groups.sort(key=lambda group: history.cells[group].total)
+    return small_groups[: len(compared) - 2]
+
+
+def _fewest_left_out(
+    small_groups: Sequence[str],
+    with_all: Sequence[Forecast],
+    history: Past,
+    question: Question,
+    costs: Costs,
+) -> Obstacle | None:
+    """Return the obstacle with the fewest of the smallest groups; None if even all do not help."""
+    found = None
+    low, high = 1, len(small_groups)
+    # The more groups are left out the sooner an audit ends, so that halving finds the number.
+    # A single group is by far the most frequent answer, so it is tried first.
+    number = 1
+    while low <= high:
+        left_out = tuple(small_groups[:number])
         obstacle = _obstacle(left_out, with_all, history, question, costs)
-        if obstacle is not None:
-            obstacle = _smallest(obstacle, with_all, history, question, costs)
-            merge = _find_merge(obstacle.groups, with_all, history, question, costs)
-            return replace(obstacle, merge=merge)
-    return None
+        if obstacle is None:
+            low = number + 1
+        else:
+            found = obstacle
+            high = number - 1
+        number = (low + high) // 2
+    return found
 
 
 def _smallest(

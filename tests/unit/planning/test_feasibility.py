@@ -100,6 +100,23 @@ def test_groups_that_are_alike_keep_nothing_open(groups: int) -> None:
     assert find_obstacle(past, QUESTION, eq.Costs()) is None
 
 
+def test_many_groups_are_tested_and_only_small_ones_are_named() -> None:
+    sizes = [40_000, 10_000, 8_000, 5_000, 70, 60, 50]
+    cells = {
+        f"g{size}": {
+            "approved_positive": round(0.60 * size),
+            "approved_negative": round(0.07 * size),
+            "denied": round(0.33 * size),
+        }
+        for size in sizes
+    }
+    obstacle = find_obstacle(eq.History.from_cells(cells), QUESTION, eq.Costs())
+    assert obstacle is not None
+    assert set(obstacle.groups) == {"g50", "g60", "g70"}
+    alike = eq.History.from_cells({f"g{n}": cells["g8000"] for n in range(12)})
+    assert find_obstacle(alike, QUESTION, eq.Costs()) is None
+
+
 def test_a_reference_is_never_left_out() -> None:
     compare = eq.Compare(against=NOT_STATED)
     question = eq.Question("equal_opportunity", 0.05, 0.1, compare=compare)
