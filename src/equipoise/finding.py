@@ -187,6 +187,17 @@ def gap_interval(rates: RatesByGroup, compare: str | Comparison = GapScale.DIFFE
     )
 
 
+def _keep_estimate(interval: Interval, from_shares: Interval | None) -> Interval:
+    """Return the question's own interval, with the best guess that the shares give if it has none.
+
+    A free check makes no guess at what depends on denied people; rates such as the selection rate
+    are known without them.
+    """
+    if interval.estimate is not None or from_shares is None:
+        return interval
+    return interval.with_estimate(from_shares.estimate)
+
+
 def _largest_of(gaps: Sequence[Interval]) -> Interval:
     """Return where the largest of several gaps lies; without an estimate if one is missing."""
     estimates = [gap.estimate for gap in gaps if gap.estimate is not None]
@@ -422,8 +433,14 @@ class Finding(JsonValue, Displayable):
         """
         if not self.shares:
             return {}
-        own_rates = {rate: dict(by_group) for rate, by_group in self.rates.items()}
-        return self._rates_from_shares() | own_rates
+        intervals = self._rates_from_shares()
+        for rate, by_group in self.rates.items():
+            known = intervals.get(rate, {})
+            intervals[rate] = {
+                group: _keep_estimate(interval, known.get(group))
+                for group, interval in by_group.items()
+            }
+        return intervals
 
     def _rates_from_shares(self) -> dict[str, dict[str, Interval]]:
         """Return an interval for every rate of every group, all of which hold together."""
@@ -451,7 +468,8 @@ class Finding(JsonValue, Displayable):
                 gap_by_rate.append(gap_interval({rate.name: all_rates[rate.name]}, comparison))
             gaps[name] = _largest_of(gap_by_rate)
         if self.question.metric in gaps:
-            gaps[self.question.metric] = Interval(self.lower, self.upper, self.estimate)
+            answer = Interval(self.lower, self.upper, self.estimate)
+            gaps[self.question.metric] = _keep_estimate(answer, gaps[self.question.metric])
         return gaps
 
     def _comparison_in(self, rate: Rate) -> Comparison:
