@@ -163,7 +163,7 @@ class RemoteAudit(AuditCommands):
         return self.status().finding
 
     def so_far(self) -> Finding:
-        """Return what the evidence would support if nobody else came; the audit goes on."""
+        """Return what the evidence supports so far. The audit goes on."""
         return Finding.from_dict(self._call("GET", "/finding")["so_far"])
 
     def status(self) -> Status:

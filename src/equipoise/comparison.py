@@ -106,7 +106,7 @@ class GapScale(StrEnum):
 
 @dataclass(frozen=True)
 class Comparison(JsonValue):
-    """Who is compared with whom, where it is not every group with every other.
+    """Which groups are compared, if it is not every group with every other.
 
     Users construct it as ``equipoise.Compare``.
 

@@ -255,7 +255,7 @@ class ProofStatus(StrEnum):
 class Finding(JsonValue, Displayable):
     """The answer of an audit, and everything needed to defend it.
 
-    It prints, shows itself in a notebook, draws itself (``plot``), and becomes a table
+    It prints, has a view for notebooks and a picture (``plot``), and becomes a table
     (``to_frame``) or plain data (``to_dict``).
 
     Attributes
@@ -365,7 +365,7 @@ class Finding(JsonValue, Displayable):
 
     @property
     def summary(self) -> str:
-        """The whole answer in a line: the verdict, what it says, and who differs most."""
+        """The whole answer in a line: the verdict, its meaning, and the groups that differ most."""
         return self._answer().summary
 
     @property
@@ -378,7 +378,7 @@ class Finding(JsonValue, Displayable):
 
     @property
     def meaning(self) -> str:
-        """What the verdict says and what it does not, in a sentence."""
+        """What the verdict means and what it does not mean, in a sentence."""
         return self._answer().meaning
 
     def _answer(self) -> Answer:

@@ -45,7 +45,7 @@ NO_LABELS_LEFT = 1e-9  # in place of 0 labels, so that a block has one person at
 
 
 class AdaptiveAudit(Audit):
-    """Label denied people only, each label for every rate; stop when a wrong answer is refuted.
+    """Ask for labels of denied people only, and stop as soon as a wrong answer is refuted.
 
     The verdict is wrong with probability at most the question's, for every population, however
     groups are chosen and whenever outcomes arrive; `docs/understand/guarantees.md` has the proof.

@@ -8,7 +8,7 @@ from equipoise.audits.tau_audit import TauAudit
 
 
 class BaselineAudit(TauAudit):
-    """Label everybody until tau people of group a with outcome y have arrived, for each (y, a).
+    """Label every person until tau people of group a with outcome y have arrived, for each (y, a).
 
     The phases follow one another, each with a fresh start, unless ``reuse_labels`` lets one
     stream serve all of them. UNFAIR if the largest estimated difference is above

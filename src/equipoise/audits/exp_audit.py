@@ -54,7 +54,7 @@ SWITCHES = ("self_checks", "separation")
 
 
 class ExpAudit(Audit):
-    """Label few people, read the features of many: these give the weights of the outcomes.
+    """Label few people and read the features of many, which give the weights of the outcomes.
 
     A model of past approved people's features says how the features of each outcome are
     distributed in each group: the laws. Labels give coarse weights of the outcomes (within 10%).
@@ -243,7 +243,7 @@ class ExpAudit(Audit):
     def tell(
         self, ticket: Ticket, outcome: object = None, features: Features | None = None
     ) -> None:
-        """Bring what the ticket wanted; features must be a vector that the model's family knows.
+        """Record what the ticket wanted. Features must be a vector that the model's family accepts.
 
         A label brings the person's features too, if they are known: only then can MAP counts be
         tested, and the model be held against these labels before features are bought.

@@ -8,11 +8,11 @@ from equipoise.audits.tau_audit import TauAudit
 
 
 class RSAudit(TauAudit):
-    """Label everybody of group a until tau with outcome y have arrived, for each (y, a).
+    """Label every person of group a until tau with outcome y have arrived, for each (y, a).
 
     Groups are seen without cost, so the people of other groups are passed over (rejection
-    sampling). A group's phases depend on nobody else and the groups run side by side. UNFAIR if
-    the largest estimated difference is above ``gamma + epsilon/2``, else FAIR.
+    sampling). A group's phases do not depend on other groups, and the groups run side by side.
+    UNFAIR if the largest estimated difference is above ``gamma + epsilon/2``, else FAIR.
     ``reuse_labels`` lets one stream of a group serve both outcomes.
 
     Algorithm 1 line by line, in :mod:`equipoise.audits.tau_audit`: ``tau`` (line 1), a goal (y, a)

@@ -40,7 +40,7 @@ MAX_INFLATION = 4.0
 class Assist(JsonValue):
     """Let an audit look at a score, or a price, before it asks for a label.
 
-    Everybody whose label would be welcome is scored, and some are asked for the label. Nothing is
+    Each person whose label would help is scored, and some are asked for the label. Nothing is
     assumed about the score. A score that turns out useless is not used.
 
     Parameters
@@ -109,7 +109,7 @@ class Assist(JsonValue):
             )
 
     def fill_prices(self, prices: Array, label_prices: Array) -> Array:
-        """Return everybody's price: the label price for people without one (NaN).
+        """Return the price of each person: the label price for people without one (NaN).
 
         Raises InvalidInput if a price is not within what was declared.
         """

@@ -106,4 +106,4 @@ def _main(
         False, "--version", callback=_show_version, is_eager=True, help="Show the version."
     ),
 ) -> None:
-    """Audit the fairness of yes/no decisions when only the approved show their outcome."""
+    """Audit the fairness of yes/no decisions when outcomes are known for approved people only."""

@@ -30,14 +30,14 @@ RANDOM_ACCEPTS_FORM = "GROUP=GOOD,BAD,UNKNOWN"
 ConclusionReason = Annotated[str, typer.Option("--why", help="Reason.")]
 Confirmed = Annotated[
     bool,
-    typer.Option("--yes", "-y", help="Do not ask, as is done while there is no verdict."),
+    typer.Option("--yes", "-y", help="Do not ask for confirmation if there is no verdict yet."),
 ]
-Proposal = Annotated[int, typer.Argument(help="Its number, as status shows it.")]
+Proposal = Annotated[int, typer.Argument(help="Number of the proposal, as status shows it.")]
 GroupLimits = Annotated[
     list[str] | None,
     typer.Option(
         "--max-in-flight-of",
-        help="The same in one group.",
+        help="The same limit for one group.",
         metavar="GROUP=N",
         rich_help_panel=LIMITS_PANEL,
     ),
@@ -52,7 +52,7 @@ NewLimit = Annotated[
 ]
 NewCap = Annotated[
     int | None,
-    typer.Argument(help="The new cap in minor units. Default: no cap.", parser=parse_cents),
+    typer.Argument(help="The new budget in minor units. Default: no limit.", parser=parse_cents),
 ]
 AcceptedCounts = Annotated[
     list[str],
@@ -114,7 +114,7 @@ def budget(
     amount: NewCap = None,
     json: shared.Json = False,
 ) -> None:
-    """Change the cap: up freely, down to what is spent or held."""
+    """Change the budget. It cannot be less than what is spent or held."""
     live = shared.open_audit(ledger, name, actor)
     show(_change(live, "budget", why, {"budget": amount}), json)
 
@@ -146,7 +146,7 @@ def random_accepts(
     corrected: CorrectedCounts = None,
     json: shared.Json = False,
 ) -> None:
-    """Take in a later file of the test programme that the past data told of."""
+    """Count a later file of the test programme that is part of the historical data."""
     live = shared.open_audit(ledger, name, actor)
     accepted = {
         group: parse_whole_numbers("--of", text, RANDOM_ACCEPTS_FORM)
@@ -205,7 +205,7 @@ def resume(
     why: shared.Reason,
     json: shared.Json = False,
 ) -> None:
-    """Ask again."""
+    """Continue after a pause."""
     live = shared.open_audit(ledger, name, actor)
     show(describe_reply(live.resume(why)), json)
 
@@ -234,7 +234,7 @@ def reject(
     why: shared.Reason,
     json: shared.Json = False,
 ) -> None:
-    """Drop a proposal."""
+    """Reject a proposal."""
     live = shared.open_audit(ledger, name, actor)
     show(describe_reply(live.reject(proposal, why)), json)
 
@@ -247,7 +247,7 @@ def erase(
     person: KnownPerson,
     json: shared.Json = False,
 ) -> None:
-    """Forget a person: pseudonym and key leave the tables, chain and money stay provable."""
+    """Erase a person. Pseudonym and key leave the tables. The chain can still be verified."""
     live = shared.open_audit(ledger, name, actor)
     show(describe_reply(live.erase(person)), json)
 

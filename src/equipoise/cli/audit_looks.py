@@ -12,7 +12,7 @@ from equipoise.cli.console import Output, Table, failure_after, show, show_activ
 from equipoise.cli.option_values import parse_verdicts
 from equipoise.errors import InvalidInput
 
-EventCount = Annotated[int, typer.Option("--last", help="How many events.")]
+EventCount = Annotated[int, typer.Option("--last", help="Number of events.")]
 ReportFiles = Annotated[
     list[Path] | None,
     typer.Option("--to", help="A file that ends in .html or .json. May be repeated."),
@@ -28,11 +28,11 @@ WithVerifier = Annotated[
     bool,
     typer.Option(
         "--verifier/--no-verifier",
-        help="Put verify.py, which needs nothing but Python, beside it.",
+        help="Also write verify.py, which checks the export with bare Python.",
     ),
 ]
 CheckpointFile = Annotated[
-    Path | None, typer.Option("--to", help="A file, kept elsewhere, to add it to.")
+    Path | None, typer.Option("--to", help="Also append it to this file, which you keep elsewhere.")
 ]
 OptionalAuditName = Annotated[
     str | None, typer.Argument(metavar="NAME", help="The audit.", show_default=False)
@@ -41,12 +41,14 @@ ExportToVerify = Annotated[
     Path | None,
     typer.Option("--file", "-f", help="Check an export instead of the ledger."),
 ]
-Head = Annotated[str | None, typer.Option("--head", help="The export's last hash, as handed out.")]
+Head = Annotated[
+    str | None, typer.Option("--head", help="The last hash of the export, as you received it.")
+]
 Checkpoints = Annotated[
     list[str] | None,
     typer.Option(
         "--checkpoint",
-        help="An earlier end of the chain, or a file of them.",
+        help="An earlier checkpoint, or a file of checkpoints.",
         metavar="SEQ:HASH|FILE",
     ),
 ]
@@ -55,7 +57,7 @@ KeysToVerify = Annotated[
     typer.Option("--people", help="With --file: the key table, so that no person counts twice."),
 ]
 LotterySeed = Annotated[
-    str | None, typer.Option("--seed", help="From the report, to check the lottery.")
+    str | None, typer.Option("--seed", help="The seed from the report, to check the lottery.")
 ]
 
 
@@ -93,7 +95,7 @@ def log(
     last: EventCount = 20,
     json: shared.Json = False,
 ) -> None:
-    """Show what happened, and who did it."""
+    """Show the events, and who caused them."""
     from equipoise.report.event_log import log_rows
 
     live = shared.open_audit(ledger, name)
@@ -163,7 +165,7 @@ def checkpoint(
     to: CheckpointFile = None,
     json: shared.Json = False,
 ) -> None:
-    """Show the end of the chain, to keep outside: in a file, a mail, a time-stamp."""
+    """Show the last hash of the chain. Keep it elsewhere: in a file, a mail or a time-stamp."""
     live = shared.open_audit(ledger, name)
     end = live.checkpoint()
     if to is not None:

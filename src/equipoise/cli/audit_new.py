@@ -36,17 +36,26 @@ LabelCents = Annotated[int, _amount("--label-cost", help="Price of an override t
 Budget = Annotated[int | None, _amount("--budget", help="Never spend more than this.")]
 Currency = Annotated[
     str,
-    typer.Option("--currency", help="As in EUR.", rich_help_panel=MONEY_PANEL, show_default=False),
+    typer.Option(
+        "--currency",
+        help="Currency, for example EUR.",
+        rich_help_panel=MONEY_PANEL,
+        show_default=False,
+    ),
 ]
 Decimals = Annotated[
     int,
-    typer.Option("--decimals", help="2 if the minor unit is a cent.", rich_help_panel=MONEY_PANEL),
+    typer.Option(
+        "--decimals",
+        help="Decimals of the currency: 2 if amounts are in cents.",
+        rich_help_panel=MONEY_PANEL,
+    ),
 ]
 MaxInFlight = Annotated[
     int | None,
     typer.Option(
         "--max-in-flight",
-        help="Overrides without outcome at once.",
+        help="Largest number of overrides whose outcome is not known yet.",
         rich_help_panel=LIMITS_PANEL,
     ),
 ]
@@ -54,7 +63,7 @@ Lottery = Annotated[
     float,
     typer.Option(
         "--lottery",
-        help="Chance that a person is considered.",
+        help="Probability that a person is considered (a lottery).",
         rich_help_panel=LIMITS_PANEL,
     ),
 ]
@@ -112,7 +121,7 @@ PeoplePerLabel = Annotated[
     float | None,
     typer.Option(
         "--people-per-label",
-        help="With --assist: at most so many people are looked at per label [8].",
+        help="With --assist: people whose score is read per label, at most [8].",
     ),
 ]
 

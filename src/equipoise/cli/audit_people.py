@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 FILES_PANEL = "Many people at once"
 
 Person = Annotated[
-    str | None, typer.Argument(metavar="PERSON", help="Pseudonym.", show_default=False)
+    str | None,
+    typer.Argument(metavar="PERSON", help="Pseudonym of the person.", show_default=False),
 ]
 KnownPerson = Annotated[
-    str, typer.Argument(metavar="PERSON", help="Pseudonym.", show_default=False)
+    str, typer.Argument(metavar="PERSON", help="Pseudonym of the person.", show_default=False)
 ]
-Group = Annotated[str | None, typer.Argument(help="Group.", show_default=False)]
+Group = Annotated[str | None, typer.Argument(help="The person's group.", show_default=False)]
 Decision = Annotated[
     str | None,
     typer.Argument(
@@ -57,14 +58,14 @@ ScoreVersion = Annotated[
     str,
     typer.Option(
         "--score-version",
-        help="Which model the scores are of, for the record.",
+        help="Version of the model that made the scores, for the record.",
         metavar="NAME",
         show_default=False,
     ),
 ]
 Days = Annotated[
     float | None,
-    typer.Option("--days", help="Older than this. Default: the audit's own limit."),
+    typer.Option("--days", help="Days since the request. Default: the audit's own limit."),
 ]
 PeopleFile = Annotated[
     Path | None,
@@ -86,7 +87,11 @@ ColumnNames = Annotated[
 ]
 ResultsFile = Annotated[
     Path | None,
-    typer.Option("--results", help="Write a CSV with a row per row.", rich_help_panel=FILES_PANEL),
+    typer.Option(
+        "--results",
+        help="Write the reply to each row to this CSV file.",
+        rich_help_panel=FILES_PANEL,
+    ),
 ]
 
 
@@ -149,7 +154,7 @@ def tell(
     outcome: Outcome = None,
     json: shared.Json = False,
 ) -> None:
-    """Bring an outcome, or all outcomes in a file, in any order and as often as you like."""
+    """Record an outcome, or all outcomes in a file. Order and repetition do not matter."""
     live = shared.open_audit(ledger, name, actor)
     person_values = {"person": person, "outcome": outcome}
     answer = _carry_out(live, "tell", person_values, file=file, columns=column, results=results)
@@ -184,7 +189,7 @@ def withdraw(
     person: Person = None,
     json: shared.Json = False,
 ) -> None:
-    """Record that a person declined. The money is free again, the outcome stays unknown."""
+    """Record that a person declined. The money is free again, and the outcome stays unknown."""
     live = shared.open_audit(ledger, name, actor)
     answer = _carry_out(
         live, "withdraw", {"person": person}, file=file, columns=column, results=results
@@ -266,7 +271,7 @@ def write_off(
     person: KnownPerson,
     json: shared.Json = False,
 ) -> None:
-    """Give up an overdue outcome: the worst cost is posted, the outcome stays unknown."""
+    """Give up an overdue outcome. Its largest possible cost is booked."""
     live = shared.open_audit(ledger, name, actor)
     show(describe_reply(live.write_off(person)), json)
 

@@ -124,7 +124,7 @@ Delta = Annotated[
     typer.Option(
         "--delta",
         "--error",
-        help="The error probability: a wrong verdict is at most so likely.",
+        help="The error probability: the largest chance of a wrong verdict.",
         rich_help_panel=QUESTION_PANEL,
     ),
 ]
@@ -158,7 +158,7 @@ StratumColumns = Annotated[
     list[str] | None,
     typer.Option(
         "--within",
-        help="Column of strata, such as the product: groups are compared inside each only.",
+        help="Column of strata, such as the product. Groups are compared inside each stratum only.",
         metavar="COLUMN",
         rich_help_panel=QUESTION_PANEL,
     ),
@@ -167,7 +167,7 @@ LeaveOut = Annotated[
     list[str] | None,
     typer.Option(
         "--leave-out",
-        help="Group that is counted and not compared.",
+        help="Group that is counted but not compared.",
         metavar="GROUP",
         rich_help_panel=QUESTION_PANEL,
     ),

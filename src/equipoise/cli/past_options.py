@@ -102,7 +102,7 @@ MissingValues = Annotated[
     list[str] | None,
     typer.Option(
         "--missing-value",
-        help="Value that means none.",
+        help="Value that means missing.",
         metavar="VALUE",
         rich_help_panel=VALUES_PANEL,
     ),
@@ -128,20 +128,24 @@ MergeGroups = Annotated[
 MaxGroups = Annotated[
     int,
     typer.Option(
-        "--max-groups", help="Most values of a group column.", rich_help_panel=VALUES_PANEL
+        "--max-groups",
+        help="Largest number of groups that is accepted.",
+        rich_help_panel=VALUES_PANEL,
     ),
 ]
 UnknownOutcomes = Annotated[
     Literal["refuse", "bounds", "like_known"],
     typer.Option(
         "--unknown",
-        help="Approved whose outcome is not known yet.",
+        help="What to do with approved people whose outcome is not known yet.",
         rich_help_panel=VALUES_PANEL,
     ),
 ]
 Undecided = Annotated[
     Literal["refuse", "leave_out"],
-    typer.Option("--undecided", help="Rows without a decision.", rich_help_panel=VALUES_PANEL),
+    typer.Option(
+        "--undecided", help="What to do with rows without a decision.", rich_help_panel=VALUES_PANEL
+    ),
 ]
 CohortColumn = Annotated[
     str | None,
@@ -179,18 +183,18 @@ MinCases = Annotated[
     int,
     typer.Option(
         "--min-cases",
-        help="Count deciders of fewer cases together.",
+        help="Deciders with fewer cases are counted together.",
         rich_help_panel=VALUES_PANEL,
     ),
 ]
 IdColumn = Annotated[
-    str | None, _column("--id", help="Column that tells people apart.", panel=VALUES_PANEL)
+    str | None, _column("--id", help="Column that identifies a person.", panel=VALUES_PANEL)
 ]
 RepeatedPeople = Annotated[
     Literal["refuse", "count_once"],
     typer.Option(
         "--repeated",
-        help="People who are there more than once.",
+        help="What to do with people who have several rows.",
         rich_help_panel=VALUES_PANEL,
     ),
 ]
@@ -205,12 +209,16 @@ TableName = Annotated[
 Query = Annotated[
     str | None,
     typer.Option(
-        "--query", help="Query to a database.", metavar="SQL", rich_help_panel=PLACES_PANEL
+        "--query", help="SQL query, for a database.", metavar="SQL", rich_help_panel=PLACES_PANEL
     ),
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option("--encoding", help="Of CSV files, as in utf-16.", rich_help_panel=PLACES_PANEL),
+    typer.Option(
+        "--encoding",
+        help="Encoding of CSV files, for example utf-16.",
+        rich_help_panel=PLACES_PANEL,
+    ),
 ]
 Outcomes = Annotated[
     str | None,
@@ -248,16 +256,24 @@ Preset = Annotated[
         rich_help_panel=DATA_PANEL,
     ),
 ]
-DateColumn = Annotated[str | None, _column("--date", help="Column to cut by.", panel=PLACES_PANEL)]
+DateColumn = Annotated[
+    str | None,
+    _column("--date", help="Column of dates, for --since and --until.", panel=PLACES_PANEL),
+]
 Since = Annotated[
     str | None,
     typer.Option(
-        "--since", help="From this date on.", metavar="DATE", rich_help_panel=PLACES_PANEL
+        "--since",
+        help="Count rows from this date on.",
+        metavar="DATE",
+        rich_help_panel=PLACES_PANEL,
     ),
 ]
 Until = Annotated[
     str | None,
-    typer.Option("--until", help="Before this date.", metavar="DATE", rich_help_panel=PLACES_PANEL),
+    typer.Option(
+        "--until", help="Count rows before this date.", metavar="DATE", rich_help_panel=PLACES_PANEL
+    ),
 ]
 Save = Annotated[
     str | None,

@@ -55,7 +55,7 @@ Https = Annotated[
     bool,
     typer.Option(
         "--https/--no-https",
-        help="Browsers come by https, through a proxy: cookies insist on it.",
+        help="Browsers use https through a proxy. Cookies are then sent by https only.",
         envvar="EQUIPOISE_HTTPS",
     ),
 ]

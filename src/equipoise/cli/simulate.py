@@ -46,7 +46,7 @@ Repeats = Annotated[
     int, typer.Option("--repeats", help="Independent runs.", rich_help_panel=RUNS_PANEL)
 ]
 Seed = Annotated[
-    int, typer.Option("--seed", help="Where randomness starts.", rich_help_panel=RUNS_PANEL)
+    int, typer.Option("--seed", help="Seed of the random numbers.", rich_help_panel=RUNS_PANEL)
 ]
 HistorySize = Annotated[
     int | None,
@@ -71,7 +71,7 @@ ReuseLabels = Annotated[
     bool | None,
     typer.Option(
         "--reuse-labels",
-        help="rs and baseline: one stream for all phases.",
+        help="For rs and baseline: use each label in all phases.",
         rich_help_panel=RUNS_PANEL,
     ),
 ]
@@ -80,7 +80,7 @@ Delay = Annotated[
     str | None,
     typer.Option(
         "--delay",
-        help="Arrivals until a good and a bad outcome of a request show, as in 200,20.",
+        help="How many people arrive until a good and a bad outcome are known, for example 200,20.",
         metavar=DELAY_FORM,
         rich_help_panel=RUNS_PANEL,
     ),

@@ -32,7 +32,7 @@ OnlyAudit = Annotated[
     str | None,
     typer.Option("--audit", help="The one audit that it opens. Default: every audit."),
 ]
-Days = Annotated[float, typer.Option("--days", help="Until it expires.")]
+Days = Annotated[float, typer.Option("--days", help="Days until the token expires.")]
 
 
 @app.command()
@@ -76,7 +76,7 @@ def revoke(
     tokens: TokenStorage = "",
     json: shared.Json = False,
 ) -> None:
-    """End a token and what is logged in with it, at once."""
+    """End a token and all of its sessions at once."""
     token = _open_store(ledger, tokens).revoke(name)
     show(Output(token.to_dict(), f"{token.name}: revoked {token.revoked}"), json)
 

@@ -126,7 +126,7 @@ def check(
     deciders: Literal["as_random"] | None = None,
     **reading: object,
 ) -> Check:
-    """Return what past data alone say about the question, at no cost.
+    """Return what past data alone prove about the question, at no cost.
 
     The reported interval holds with probability at least ``1 - delta`` whatever the population
     (exact Clopper-Pearson sets, simultaneous over groups and rates); the verdict is wrong with at

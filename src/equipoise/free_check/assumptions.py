@@ -18,7 +18,7 @@ NO_BETTER = "denied-no-better"
 
 @dataclass(frozen=True)
 class Assume(JsonValue):
-    """An assumption on where ``r = P[Y=1 | f=0]`` lies, the share of the denied who would do well.
+    """An assumption about ``r = P[Y=1 | f=0]``, the share of the denied who would do well.
 
     The question's error probability holds if the assumption is true; otherwise nothing is promised.
     A check whose past data contradict the assumption is INCONCLUSIVE and says so. Finding no

@@ -137,7 +137,7 @@ class Pause(ForReason, tag="pause"):
 
 
 class Resume(ForReason, tag="resume"):
-    """Ask again."""
+    """Continue after a pause."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class Approve(Command, tag="approve"):
 
 @dataclass(frozen=True)
 class Reject(Command, tag="reject"):
-    """Drop a proposal."""
+    """Reject a proposal."""
 
     proposal: int
     why: str
@@ -419,7 +419,7 @@ class AuditCommands(ABC):
         return self.do(Correct(person, outcome, why, key=key))
 
     def erase(self, person: str, *, key: str = "") -> Reply:
-        """Forget a person: pseudonym and key leave the tables, chain and money stay provable.
+        """Erase a person. Pseudonym and key leave the tables. The chain can still be verified.
 
         The answer is ERASED where nothing is left of them, and UNLINKED while copies stay in the
         database's files, with who must do what in ``why``. Nothing is left that could tell
@@ -443,7 +443,7 @@ class AuditCommands(ABC):
         return self.do(Pause(why, key=key))
 
     def resume(self, why: str, *, key: str = "") -> Reply:
-        """Ask again.
+        """Continue after a pause.
 
         The answer is RESUMED, or CONCLUDED or DECIDED if the audit has ended: nobody is asked then.
         """
@@ -472,7 +472,7 @@ class AuditCommands(ABC):
         why: str,
         key: str = "",
     ) -> Reply:
-        """Take in a later file of the test programme that the past data told of.
+        """Count a later file of the test programme that is part of the historical data.
 
         It brings good, bad and unknown outcomes per group (``History.read(...).cells`` counts
         them) of everybody whom the programme accepted since its first day; a group that is left out
@@ -491,7 +491,7 @@ class AuditCommands(ABC):
         return self.do(Approve(proposal, key=key))
 
     def reject(self, proposal: int, why: str, *, key: str = "") -> Reply:
-        """Drop a proposal."""
+        """Reject a proposal."""
         return self.do(Reject(proposal, why, key=key))
 
 

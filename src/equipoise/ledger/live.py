@@ -206,11 +206,11 @@ class LiveAudit(AuditCommands):
         return cls(store, store.audit(name), who)
 
     def acting_as(self, actor: str) -> LiveAudit:
-        """Return the same audit in the hands of somebody whom the caller has authenticated."""
+        """Return the same audit for an actor whom the caller has authenticated."""
         return LiveAudit(self._store, self.row, inputs.name("actor", actor), self._driver)
 
     def close_ledger(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._driver.wait_for_cache()
         self._store.close()
 
@@ -228,7 +228,7 @@ class LiveAudit(AuditCommands):
         return self.run(commands.MarkOverdue(str(person.person)) for person in late)
 
     def scrub(self) -> Reply:
-        """Rewrite the database's files, so that no copy of anybody who was erased stays in them.
+        """Rewrite the database's files, so that no copy of an erased person stays in them.
 
         The answer is ERASED if they are gone, and that is an event; else UNLINKED, with what is
         still there and who must do what in ``why``. It takes as long as the ledger is large, and
@@ -255,7 +255,7 @@ class LiveAudit(AuditCommands):
         return self.status().finding
 
     def so_far(self) -> Finding:
-        """Return what the evidence would support if nobody else came; the audit goes on."""
+        """Return what the evidence supports so far. The audit goes on."""
         return self.finding or self._driver.read(AuditState.so_far)
 
     def confirm(self) -> None:
@@ -278,7 +278,7 @@ class LiveAudit(AuditCommands):
         return self._driver.read(good_shares_of)
 
     def person(self, person: str) -> PersonRecord | None:
-        """Return what is stored about a person, None if nobody asked about them."""
+        """Return what is stored about a person, or None for an unknown person."""
         return self._store.person(self.row.id, inputs.name("person", person))
 
     def people(
@@ -334,11 +334,11 @@ class LiveAudit(AuditCommands):
 
     @property
     def seed(self) -> str:
-        """The seed; secret until the audit is concluded, for draws before that rest on it."""
+        """The seed, which is secret until the audit is concluded, because draws depend on it."""
         return self.row.seed
 
     def checkpoint(self) -> Checkpoint:
-        """Return the chain's present end, to hand out; later exports can be proved to extend it."""
+        """Return the last hash of the chain. Later exports can be proved to extend it."""
         return self._checkpoint(self._store.head(self.row.id))
 
     def _checkpoint(self, head: Head) -> Checkpoint:

@@ -89,7 +89,7 @@ class Answer:
 
     @property
     def summary(self) -> str:
-        """The whole answer in a line: the verdict, what it says, and who differs most."""
+        """The whole answer in a line: the verdict, its meaning, and the groups that differ most."""
         parts = [f"{self.title}.", self.sentence]
         if self.who:
             parts.append(f"{self.who[0].upper()}{self.who[1:]}.")
@@ -160,7 +160,7 @@ class Answer:
 
     @property
     def meaning(self) -> str:
-        """What the verdict says and what it does not, in a sentence."""
+        """What the verdict means and what it does not mean, in a sentence."""
         gamma = format_gap(self.question, self.question.gamma)
         threshold = format_gap(self.question, self.question.threshold)
         zone = f"between {gamma} and {threshold} either answer is right"

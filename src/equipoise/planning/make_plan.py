@@ -212,7 +212,7 @@ def plan(
     progress: Progress = silent,
     **reading: object,
 ) -> Plan:
-    """Say what an audit would cost on this history, and which one to run.
+    """Estimate what an audit would cost on this history, and recommend one.
 
     The cost of the adaptive audit is forecast at once (:mod:`equipoise.planning.forecasts`), in a
     few named cases of what the denied might have done, with the given historical data.
