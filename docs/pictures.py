@@ -201,7 +201,13 @@ def _standing(audit: eq.AdaptiveAudit) -> list[tuple[np.ndarray, np.ndarray, np.
     evidence = audit.evidence
     assert evidence is not None
     every = (*evidence._against_unfair, *evidence._against_fair)
-    return [evidence._lacking(cover, evidence._now()) for cover in every]
+    look = evidence._current_counts()
+    found = []
+    for cover in every:
+        missing = evidence._missing_nats(cover, look)
+        cells = cover.cells
+        found.append((cells.low[cover.standing], cells.high[cover.standing], missing))
+    return found
 
 
 def _mean_of_prefix(outcome: np.ndarray, known: np.ndarray) -> float:

@@ -339,6 +339,20 @@ class Block:
             np.where(is_reference, high, highest_others),
         )
 
+    def largest_gap(self, scale: GapScale, low: Array, high: Array) -> Array:
+        """Return the largest gap of rates that lie in these ranges; the last axis is the group."""
+        if self.reference is not None:
+            columns = {group: column for column, group in enumerate(self.groups)}
+            higher, lower = np.array([[columns[g] for g in pair] for pair in self.pairs]).T
+            return np.asarray(scale.gap(low[..., lower], high[..., higher]).max(axis=-1))
+        # The highest upper end against the lowest lower end. Where one group has both, it is one of
+        # them against the next group.
+        lowest, next_lowest = np.moveaxis(np.partition(low, 1, axis=-1)[..., :2], -1, 0)
+        next_highest, highest = np.moveaxis(np.partition(high, -2, axis=-1)[..., -2:], -1, 0)
+        among_others = np.maximum(scale.gap(lowest, next_highest), scale.gap(next_lowest, highest))
+        is_one_group = low.argmin(axis=-1) == high.argmax(axis=-1)
+        return np.where(is_one_group, among_others, scale.gap(lowest, highest))
+
     def least_gap(self, scale: GapScale, low: Array, high: Array) -> Array:
         """Return the least gap of rates that lie in these ranges; the last axis is the group.
 
@@ -396,9 +410,12 @@ class ResolvedComparison:
 
     def largest_gap(self, low: Array, high: Array) -> Array:
         """Return the largest gap of rates that lie in these ranges."""
-        higher, lower = np.array(self.pairs).T
-        gaps = self.scale.gap(low[..., lower], high[..., higher])
-        return np.asarray(np.maximum(gaps.max(axis=-1), 0.0))
+        gaps = []
+        for block in self.blocks:
+            block_low = low[..., block.groups]
+            block_high = high[..., block.groups]
+            gaps.append(block.largest_gap(self.scale, block_low, block_high))
+        return np.asarray(np.maximum(np.max(gaps, axis=0), 0.0))
 
     def least_gap(self, low: Array, high: Array) -> Array:
         """Return the least gap of rates that lie in these ranges."""

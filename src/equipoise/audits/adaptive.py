@@ -37,10 +37,10 @@ from equipoise.history.past import Past
 from equipoise.protocol import ScoreRecord, Ticket, Want
 from equipoise.question import Costs, Question, Verdict
 
-FIRST_RECHECK = 20  # labels before the first check whether any number of them can decide
+FIRST_RECHECK = 20  # labels before the first check whether any number of them can decide; from
+# then on there is one with every plan
 GIVE_UP_LABELS = 30  # of every group, before a rough guess of the unknowns ends an audit
 GIVE_UP_ERRORS = 1.0  # standard errors of the labels that such a guess allows for
-RECHECK_GROWTH = 1.2  # labels grow by this factor from one such check to the next
 NO_LABELS_LEFT = 1e-9  # in place of 0 labels, so that a block has one person at least
 
 
@@ -447,7 +447,8 @@ class AdaptiveAudit(Audit):
         elif evidence.verdict is not None:
             self._finding = self._report_verdict(evidence.verdict)
         elif evidence.told.sum() >= self._next_recheck:
-            self._next_recheck = RECHECK_GROWTH * evidence.told.sum()
+            # With the next plan, which weighs the same cells.
+            self._next_recheck = float(evidence.next_plan)
             self._conclude_if_undecidable(evidence)
         self._conclude_if_told_to()
 

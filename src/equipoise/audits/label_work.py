@@ -11,12 +11,17 @@ from equipoise._arrays import Array, Ints
 from equipoise.audits.design import AuditDesign
 from equipoise.evidence.allocation import EVEN_SHARE, information, mean_costs, refute_all
 from equipoise.evidence.evidence import PILOT_LABELS
-from equipoise.evidence.null_cells import NullCells
+from equipoise.evidence.null_cells import FEW_GROUPS, NullCells
 from equipoise.history.past import Past
 from equipoise.question import Costs, Question, Verdict
 
 SLOWEST_CELLS = 300  # cells of a cover that count for its work, those with the least information
 SLOWEST_CELLS_PER_PAIR = 12  # cells of every pair of groups that count as well
+# With more than ``FEW_GROUPS`` groups …
+MOST_CANDIDATES = 20_000  # … cells are chosen among so many,
+MOST_CELLS = 1_200  # … so many count in all,
+MOST_BETS = 60_000  # … and so many bets against boxes of all groups,
+LEAST_BOXES = 12  # … but at least so many boxes
 
 
 @dataclass(frozen=True)
@@ -81,17 +86,21 @@ class LabelWork:
         """Return the work that brings the log evidence against every cell to the bar."""
         nothing = np.zeros(len(r))
         prices = mean_costs(self._prices, r)
-        info = information(cover.low, cover.high, r, nothing > 0.0) * self.reachable
-        cells = _slowest(cover, info @ (1.0 / prices))
+        sides = cover.sides
+        info = information(cover.side_low, cover.side_high, r[sides], np.zeros(sides.shape, bool))
+        info = info * self.reachable[sides]
+        cells = _slowest(cover, (info / prices[sides]).sum(axis=1))
         if not len(cells):
             return Work(0.0, nothing)
-        log_wealth = cover.log_wealth(self._past_labels, cells)
-        missing = bar - np.log(np.maximum(cover.evidence(log_wealth), 1e-300))
+        slowest = cover.some(cells)  # bets of the others are not made
+        log_wealth = slowest.log_wealth(self._past_labels, slice(None))
+        missing = bar - np.log(np.maximum(slowest.evidence(log_wealth), 1e-300))
         if missing.max() <= 0.0:
             return Work(0.0, nothing)
-        budget, _ = refute_all(info[cells], np.maximum(missing, 0.0), prices)
+        info_by_group = slowest.by_group(info[cells], 0.0)
+        budget, _ = refute_all(info_by_group, np.maximum(missing, 0.0), prices)
         shares = self._label_shares(budget / prices)
-        needed = _labels_needed(cover, cells, r, shares, log_wealth, bar)
+        needed = _labels_needed(slowest, r, shares, log_wealth, bar)
         n_labels = float(np.where(missing > 0.0, needed, 0.0).max())
         if not np.isfinite(n_labels):
             return Work(np.inf, nothing)
@@ -105,7 +114,7 @@ class LabelWork:
 
 
 def _labels_needed(
-    cover: NullCells, cells: Ints, r: Array, shares: Array, log_wealth: Array, bar: float
+    cover: NullCells, r: Array, shares: Array, log_wealth: Array, bar: float
 ) -> Array:
     """Return the labels after which some bet against each cell has grown enough.
 
@@ -114,7 +123,8 @@ def _labels_needed(
     # What one label brings on average: outcomes 0, 1 and unknown of each group.
     mean_label = np.stack([shares * (1.0 - r), shares * r, np.zeros(len(r))], axis=1)
     with np.errstate(invalid="ignore"):  # some bets have no stake
-        growth = cover.log_wealth(mean_label, cells) - cover.log_wealth(0.0 * mean_label, cells)
+        every = slice(None)
+        growth = cover.log_wealth(mean_label, every) - cover.log_wealth(0.0 * mean_label, every)
     return cover.labels_needed(log_wealth, growth, bar)
 
 
@@ -123,15 +133,23 @@ def _slowest(cover: NullCells, gain: Array) -> Ints:
 
     ``gain`` is what labels for one unit of money tell about each cell.
     """
-    order = np.argsort(gain, kind="stable")
+    has_many_groups = cover.n_groups > FEW_GROUPS
+    few = np.arange(len(gain))
+    if has_many_groups and len(few) > MOST_CANDIDATES:
+        few = np.sort(np.argpartition(gain, MOST_CANDIDATES)[:MOST_CANDIDATES])
+    order = few[np.argsort(gain[few], kind="stable")]
     first, second = cover.groups
     if first.shape[1] > 1:  # boxes of all groups
-        return order[:SLOWEST_CELLS]
-    pair = (first * cover.low.shape[1] + second)[order, 0]
+        most = max(LEAST_BOXES, MOST_BETS // cover.numbers_per_cell)
+        return order[: min(most, SLOWEST_CELLS) if has_many_groups else SLOWEST_CELLS]
+    pair = first[order, 0] * cover.n_groups + second[order, 0]
     # The rank of each cell among those of its pair: its place in the pair's run of a sorted list.
     by_pair = np.argsort(pair, kind="stable")
     run_starts = np.searchsorted(pair[by_pair], pair[by_pair])
     rank_in_pair = np.empty_like(order)
     rank_in_pair[by_pair] = np.arange(len(pair)) - run_starts
     is_slow_of_all = np.arange(len(order)) < SLOWEST_CELLS
-    return order[(rank_in_pair < SLOWEST_CELLS_PER_PAIR) | is_slow_of_all]
+    chosen = np.flatnonzero((rank_in_pair < SLOWEST_CELLS_PER_PAIR) | is_slow_of_all)
+    if has_many_groups and len(chosen) > MOST_CELLS:  # fewer of every pair
+        chosen = chosen[np.argsort(rank_in_pair[chosen], kind="stable")[:MOST_CELLS]]
+    return order[chosen]

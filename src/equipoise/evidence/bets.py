@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise._arrays import Array
+from equipoise._arrays import Array, Ints
 from equipoise.comparison import GapScale
 from equipoise.rates import Curve
 
@@ -42,8 +42,10 @@ class Corners:
     ----------
     at
         The corner of each group's side of the box, shape (2, cells, corners).
+    curves
+        The curves that bets may aim by, in one.
     aim
-        The curve of each group that bets aim by, with coefficients of that shape.
+        Which of them bets on each group aim by, of the shape of ``at``.
     side
         The direction in which group a leaves the box; b leaves it the other way.
     weight
@@ -53,10 +55,16 @@ class Corners:
     """
 
     at: Array
-    aim: Curve
+    curves: Curve
+    aim: Ints
     side: Array
     weight: Array
     extra: Array
+
+    def some(self, cells: Ints | slice) -> Corners:
+        """Return the corners of some cells."""
+        of_cells = (x[..., cells, :] for x in (self.side, self.weight, self.extra))
+        return Corners(self.at[:, cells], self.curves, self.aim[:, cells], *of_cells)
 
 
 def unfair_sizes(epsilon: float) -> tuple[float, ...]:
@@ -97,19 +105,17 @@ def bet_shares(sizes: int) -> Array:
     ).ravel()
 
 
-def alternatives(corners: Corners, steps: Array, rows: slice, compare: GapScale) -> Array:
-    """Return ``rho`` for a and b in some cells, shape (2, cells, corners, directions * sizes).
+def alternatives(corners: Corners, steps: Array, compare: GapScale) -> Array:
+    """Return ``rho`` for a and b, shape (2, cells, corners, directions * sizes).
 
     Group a moves towards its side, group b against it, each in proportion to what a label of it
     tells, or one of them alone, until the gap of the rate that bets aim by has moved by the step.
     """
-    at, side, extra = (x[..., rows, :, None] for x in (corners.at, corners.side, corners.extra))
-    aim, side = (
-        map_coefficients(corners.aim, lambda x: x[:, rows, :, None]),
-        np.stack([side, -side]),
-    )
-    wanted = steps * compare.rate_per_gap(aim.value(at).max(axis=0)) + extra
-    return move_gap(at, aim, side[0], wanted)
+    at = corners.at[..., None]
+    aim = map_coefficients(corners.curves, lambda x: x[corners.aim][..., None])
+    unit = compare.rate_per_gap(aim.value(at).max(axis=0))
+    wanted = steps * unit + corners.extra[..., None]
+    return move_gap(at, aim, corners.side[..., None], wanted)
 
 
 def move_gap(at: Array, aim: Curve, side: Array, wanted: Array) -> Array:

@@ -17,7 +17,7 @@ Section 3.21 of ``docs/understand/guarantees.md`` has the proof.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
 from math import exp, log
@@ -29,7 +29,7 @@ from equipoise.cells import GroupCells
 from equipoise.comparison import Block, GapScale
 from equipoise.evidence.bets import bet_shares, fair_sizes, move_gap, unfair_sizes
 from equipoise.evidence.null_cells import FAR_SIDE_FADE, CornerCells, NullCells, rate_grid
-from equipoise.evidence.past_rows import Gains, Levels, PastRows, level_lines
+from equipoise.evidence.past_rows import Gains, Levels, PastRows, level_lines, range_of
 from equipoise.rates import Band, Curve, Rate
 
 BOX_STEP = 0.2  # width of a box in epsilons: how far a rate moves over a side, two groups
@@ -171,11 +171,9 @@ class RowAnswers:
 
 def _holds(cells: NullCells, lam_a: Array, lam_b: Array) -> Flags:
     """Say which boxes hold these unknowns of their groups a and b."""
-    rows = np.arange(len(cells))
-    a, b = cells.groups[:, :, 0]
-    inside_a = (cells.low[rows, a] <= lam_a[a]) & (lam_a[a] <= cells.high[rows, a])
-    inside_b = (cells.low[rows, b] <= lam_b[b]) & (lam_b[b] <= cells.high[rows, b])
-    return np.asarray(inside_a & inside_b)
+    a, b = cells.sides.T
+    lam = np.stack([lam_a[a], lam_b[b]], axis=1)
+    return np.asarray(((cells.side_low <= lam) & (lam <= cells.side_high)).all(axis=1))
 
 
 # -- pieces ---------------------------------------------------------------------------------------
@@ -186,7 +184,7 @@ def _unfair_covers(answers: RowAnswers) -> tuple[NullCells, ...]:
     gap = answers.gamma + answers.epsilon
     sizes = answers.epsilon * np.asarray(fair_sizes(gap, answers.epsilon))
     maker = BoxMaker(answers, sizes, 1.0 / answers.level_fair)
-    return (_joined([maker.boxes(piece) for piece in _unfair_pieces(answers)]),)
+    return (CornerCells.joined([maker.boxes(piece) for piece in _unfair_pieces(answers)]),)
 
 
 @lru_cache(maxsize=2)
@@ -196,7 +194,8 @@ def _fair_covers(answers: RowAnswers) -> tuple[NullCells, ...]:
     sizes = answers.epsilon * np.asarray(unfair_sizes(answers.epsilon))
     maker = BoxMaker(answers, sizes, len(pairs) / answers.level_unfair)
     return tuple(
-        _joined([maker.boxes(piece) for piece in _fair_pieces(answers, a, b)]) for a, b in pairs
+        CornerCells.joined([maker.boxes(piece) for piece in _fair_pieces(answers, a, b)])
+        for a, b in pairs
     )
 
 
@@ -262,6 +261,28 @@ def _fair_pieces(answers: RowAnswers, a: int, b: int) -> Iterator[Piece]:
 # -- boxes ----------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Place:
+    """What the gains of a group's rows depend on besides the claim: equal ones are shared.
+
+    Parameters
+    ----------
+    rates
+        The rates that the grid of its unknown goes by.
+    bold
+        The size of bold bets.
+    needed
+        The log gain with which a strong bet refutes alone.
+    of_a
+        Whether the group is a, or b.
+    """
+
+    rates: tuple[int, ...]
+    bold: float
+    needed: float
+    of_a: bool
+
+
 @dataclass
 class BoxMaker:
     """Makes the boxes of pieces with bets of certain sizes; what groups share is kept.
@@ -283,9 +304,10 @@ class BoxMaker:
     def __post_init__(self) -> None:
         self._lines = level_lines(self.answers.compare, self.answers.epsilon)
         self._gains: dict[object, Gains] = {}
+        self._opposites: dict[object, Array] = {}
         self._grids: dict[object, Array] = {}
 
-    def boxes(self, piece: Piece) -> NullCells:
+    def boxes(self, piece: Piece) -> CornerCells:
         """Return the boxes of a piece that past rows alone do not refute, with bets on labels."""
         return PieceBoxes(self, piece).made()
 
@@ -349,26 +371,25 @@ class BoxMaker:
             return Levels(claim.level(t, compare), level, tilts / slope)
         return Levels(t, middle, tilts)
 
-    def gains(
-        self, claim: Claim, group: int, grid: Array, key: object, bold: float, *, of_a: bool
-    ) -> Gains:
+    def gains(self, claim: Claim, group: int, place: Place) -> Gains:
         """Return what a group's rows make of bets against a claim, as group a or as b."""
-        place = (claim, group, key, bold, of_a)
-        if place not in self._gains:
-            sign = claim.sign if of_a else -claim.sign
-            levels = self.levels(claim, bold, of_a=of_a)
-            self._gains[place] = self.rows(claim.rate, group).gains(grid, levels, sign)
-        return self._gains[place]
-
-    def opposite(self, claim: Claim, group: int, grid: Array, key: object) -> Array:
-        """Return the strong bet of b's rows on the other side: b's rate is exactly t."""
-        place = (claim, group, key, "opposite")
-        if place not in self._gains:
-            levels = self.levels(claim, 1.0, of_a=False)
-            only_strong = Levels(levels.ends, levels.centres, levels.tilts[:, :0])
+        key = (claim, group, place)
+        if key not in self._gains:
+            sign = claim.sign if place.of_a else -claim.sign
+            levels = self.levels(claim, place.bold, of_a=place.of_a)
+            grid = self.grid(place.rates, group)
             rows = self.rows(claim.rate, group)
-            self._gains[place] = rows.gains(grid, only_strong, claim.sign)
-        return self._gains[place].strong
+            self._gains[key] = rows.gains(grid, levels, sign, place.needed)
+        return self._gains[key]
+
+    def opposite(self, claim: Claim, group: int, rates: tuple[int, ...]) -> Array:
+        """Return the strong bet of b's rows on the other side: b's rate is exactly t."""
+        key = (claim, group, rates)
+        if key not in self._opposites:
+            levels = self.levels(claim, 1.0, of_a=False)
+            rows = self.rows(claim.rate, group)
+            self._opposites[key] = rows.strong_gains(self.grid(rates, group), levels, claim.sign)
+        return self._opposites[key]
 
 
 @lru_cache(maxsize=512)
@@ -392,6 +413,9 @@ class PieceBoxes:
         self.grid_a = maker.grid(self.rates, piece.a)
         self.grid_b = maker.grid(self.rates, piece.b)
         self.sides = [piece.near] + ([-piece.near] if piece.on_side(-piece.near) else [])
+        n_strong = sum(2 if self._has_opposite(claim) else 3 for claim in piece.claims)
+        self.needed = log(maker.bar) - log(STRONG_SHARE / n_strong)
+        self.bold = maker.bold_tilt(piece.a, piece.b)
 
     def made(self) -> CornerCells:
         """Return the boxes that stand before the first label."""
@@ -409,7 +433,7 @@ class PieceBoxes:
         cells = self._with_bets(near_box, gains)
         unrefuted = cells.evidence(cells.log_stake) < self.maker.bar
         cells = cells.some(np.flatnonzero(unrefuted))
-        return _joined([cells, self._with_bets(deep_box, {})])
+        return CornerCells.joined([cells, self._with_bets(deep_box, {})])
 
     # -- which boxes there are -------------------------------------------------------------------
 
@@ -418,20 +442,18 @@ class PieceBoxes:
 
         Past rows of a, or of b, refute every level outside by themselves.
         """
-        n_strong = sum(2 if self._has_opposite(claim) else 3 for claim in self.piece.claims)
-        needed = log(self.maker.bar) - log(STRONG_SHARE / n_strong)
         shape = len(self.rates), len(self.grid_a) - 1, len(self.grid_b) - 1
         first, last = np.zeros(shape, dtype=np.intp), np.full(shape, 2**30)
         for claim in self.piece.claims:
             place = self.rates.index(claim.rate)
-            of_a = _range_of(self._gains(claim, of_a=True).strong < needed)
-            of_b = [_range_of(self._gains(claim, of_a=False).strong < needed)]
+            of_a, of_b = self._gains(claim, of_a=True), self._gains(claim, of_a=False)
+            windows_b = [(of_b.first, of_b.last)]
             if not self._has_opposite(claim):
-                strong = self.maker.opposite(claim, self.piece.b, self.grid_b, self.rates)
-                of_b.append(_range_of(strong < needed))
-            first[place] = np.maximum(first[place], of_a[0][:, None])
-            last[place] = np.minimum(last[place], of_a[1][:, None])
-            for start, end in of_b:
+                strong = self.maker.opposite(claim, self.piece.b, self.rates)
+                windows_b.append(range_of(strong < self.needed))
+            first[place] = np.maximum(first[place], of_a.first[:, None])
+            last[place] = np.minimum(last[place], of_a.last[:, None])
+            for start, end in windows_b:
                 first[place] = np.maximum(first[place], start)
                 last[place] = np.minimum(last[place], end)
         return first, last
@@ -471,31 +493,33 @@ class PieceBoxes:
     def _deep_runs(self, deep: Flags) -> tuple[Array, Array]:
         """Return one box for the deep candidates of every row of b."""
         row = np.flatnonzero(deep.any(axis=0))
-        first, last = _range_of(deep.T)
+        first, last = range_of(deep.T)
         return self._box(first[row], last[row], row)
 
     # -- what past rows have won -----------------------------------------------------------------
 
     def _gains(self, claim: Claim, *, of_a: bool) -> Gains:
-        group, grid = (self.piece.a, self.grid_a) if of_a else (self.piece.b, self.grid_b)
-        bold = self.maker.bold_tilt(self.piece.a, self.piece.b)
-        return self.maker.gains(claim, group, grid, self.rates, bold, of_a=of_a)
+        group = self.piece.a if of_a else self.piece.b
+        return self.maker.gains(claim, group, Place(self.rates, self.bold, self.needed, of_a))
 
     def _least_gain(self, claim: Claim, i: Ints, j: Ints, first: Ints, last: Ints) -> Array:
         """Return the log gain of past rows at the corners of boxes, shape (boxes, 4, sizes).
 
         It is the least over the levels that strong bets leave.
         """
-        of_a = self._gains(claim, of_a=True).main
-        of_b = self._gains(claim, of_a=False).main
-        least = np.full((len(i), 2, 2, of_a.shape[-1]), np.inf)
+        of_a = self._gains(claim, of_a=True)
+        of_b = self._gains(claim, of_a=False)
+        n_sizes = of_a.main.shape[-1]
+        least = np.full((len(i), 2, 2, n_sizes), np.inf)
         for step in range(int((last - first).max(initial=-1)) + 1):
             some = np.flatnonzero(first + step <= last)
             level = first[some] + step
             # axes: box, end of a, end of b, end of the level, size
-            both = of_a[i[some], :, level][:, :, None] + of_b[j[some], :, level][:, None]
+            gain_a = of_a.main[i[some], :, level - of_a.first[i[some]]]
+            gain_b = of_b.main[j[some], :, level - of_b.first[j[some]]]
+            both = gain_a[:, :, None] + gain_b[:, None]
             least[some] = np.minimum(least[some], both.min(axis=3))
-        return least.reshape(len(i), _CORNERS, of_a.shape[-1])
+        return least.reshape(len(i), _CORNERS, n_sizes)
 
     # -- bets ------------------------------------------------------------------------------------
 
@@ -505,23 +529,26 @@ class PieceBoxes:
         stakes: list[Array] = []
         slopes: list[Array] = []
         starts: list[Array] = []
-        for side in self.sides:
+        label_bets: list[Ints] = []
+        n_label_bets = 3 * len(self.maker.sizes)  # of a side
+        for place, side in enumerate(self.sides):
             weight = self.piece.far_share if side != self.piece.near else 1 - self.piece.far_share
             at, slope = self._label_bets(box, side)
+            slopes.append(slope)
+            starts.append(np.broadcast_to(at[..., None], slope.shape))
             claims = self.piece.on_side(side)
             shares = BetShares.of(len(self.maker.sizes), weight, len(claims))
-            for claim in claims:
-                stakes.append(shares.main_and_bold(gains.get(claim), n))
-                slopes += [slope, slope[..., shares.bold_bets]]
+            stakes += [shares.main_and_bold(gains.get(claim), n) for claim in claims]
             stakes.append(np.broadcast_to(shares.log_floor, (_CORNERS, n, len(shares.log_floor))))
-            slopes.append(slope[..., shares.floor_bets])
-            width = sum(part.shape[2] for part in stakes) - sum(part.shape[2] for part in starts)
-            starts.append(np.repeat(at[..., None], width, axis=2))
+            of_claim = np.append(np.arange(n_label_bets), shares.bold_bets)
+            of_side = np.concatenate([np.tile(of_claim, len(claims)), shares.floor_bets])
+            label_bets.append(place * n_label_bets + of_side)
         return self._assembled(
             box,
             np.concatenate(stakes, axis=2),
             np.concatenate(slopes, axis=2),
             np.concatenate(starts, axis=2),
+            np.concatenate(label_bets),
         )
 
     def _label_bets(self, box: tuple[Array, Array], side: int) -> tuple[Array, Array]:
@@ -572,20 +599,23 @@ class PieceBoxes:
         )
 
     def _assembled(
-        self, box: tuple[Array, Array], stakes: Array, slopes: Array, starts: Array
+        self,
+        box: tuple[Array, Array],
+        stakes: Array,
+        slopes: Array,
+        starts: Array,
+        label_bets: Ints,
     ) -> CornerCells:
-        """Return boxes whose bets have stakes (boxes, bets, 4) and slopes b (2, boxes, bets)."""
+        """Return boxes; slopes b of label bets have shape (2, boxes, label bets)."""
         low, high = box
-        n, k = len(low), len(self.maker.answers.counts)
         # axes: side, end of the side, box, bet
         lam = np.stack([low.T, high.T], axis=1)[..., None]
         slope = slopes[:, None]
         factors = np.log(np.stack([1.0 - slope * lam, 1.0 + slope * (1.0 - lam)], axis=1))
-        box_low, box_high = np.zeros((n, k)), np.ones((n, k))
-        inside = [self.piece.a, self.piece.b]
-        box_low[:, inside], box_high[:, inside] = low, high
-        groups = np.repeat(np.array(inside)[:, None, None], n, axis=1)
-        return CornerCells(box_low, box_high, groups, stakes, factors, starts)
+        sides = np.repeat(np.array([[self.piece.a, self.piece.b]]), len(low), axis=0)
+        n_groups = len(self.maker.answers.counts)
+        groups = np.asarray(sides.T[..., None])
+        return CornerCells(n_groups, sides, low, high, groups, stakes, factors, starts, label_bets)
 
 
 @dataclass(frozen=True)
@@ -635,17 +665,3 @@ class BetShares:
         bold = np.repeat(by_corner[..., -1:], len(self.bold), axis=2)
         log_share = np.log(np.append(self.main, self.bold))
         return np.asarray(log_share + np.concatenate([by_size, bold], axis=2))
-
-
-def _range_of(flags: Flags) -> tuple[Ints, Ints]:
-    """Return the first and the last true place of every row; first > last where there is none."""
-    found = flags.any(axis=1)
-    first = np.where(found, flags.argmax(axis=1), 2**30)
-    last = np.where(found, flags.shape[1] - 1 - flags[:, ::-1].argmax(axis=1), -1)
-    return first, last
-
-
-def _joined(parts: Sequence[NullCells]) -> CornerCells:
-    """Return the boxes of all parts as one set."""
-    arrays = ([getattr(part, field.name) for part in parts] for field in fields(CornerCells))
-    return CornerCells(*(np.concatenate(own, axis=-2) for own in arrays))

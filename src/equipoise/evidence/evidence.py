@@ -29,11 +29,7 @@ from equipoise._arrays import Array, Flags, Ints
 from equipoise.evidence.allocation import Allocation, allocate, information, mean_costs
 from equipoise.evidence.boxes import RowAnswers
 from equipoise.evidence.confidence import anytime_interval
-from equipoise.evidence.null_cells import (
-    CellIndex,
-    NullCells,
-    WrongAnswers,
-)
+from equipoise.evidence.null_cells import CellIndex, CornerCells, NullCells, WrongAnswers
 from equipoise.evidence.observation import LABEL, BetScale, ScoredBatch
 from equipoise.finding import Interval
 from equipoise.question import Verdict
@@ -51,10 +47,11 @@ PLAN_SHRINKAGE = (
     0.5  # shrinkage in plans: with n labels, information i counts as i * n i / (n i + 0.5)
 )
 _PLAN_CELLS = (1000, 125)  # cells of a piece that a plan looks at: with two groups, with more
+_MOST_PLAN_CELLS = 8_000  # … but no more than this in all
+HARDEST_CELLS = 8  # of a cover that are looked at first
 _LOST_EVIDENCE = 1e-20  # evidence that will hardly recover
 _MIN_EPOCH_REQUESTS = 10  # requests of an epoch at least
 _NEVER = 2**60
-_NUMBERS_AT_ONCE = 200_000  # numbers to look at together
 _COLUMNS = np.eye(3)  # of an outcome in counts
 
 
@@ -95,16 +92,27 @@ class Refutation:
     covers, reaches the ``bar`` (their number over the error level): if it were true, the evidence
     against its cell in each cover would ever add up to that with probability at most this level.
 
-    ``standing`` has the cells that were not refuted by the end of an epoch, ``hardest`` the one
-    with the least evidence when all were last looked at, ``gain`` the log gain of bets from scored
-    observations of the epochs that are settled.
+    ``standing`` has the cells that were not refuted by the end of an epoch, ``hardest`` those
+    with the least evidence when all were last looked at, the latest first, ``gain`` the log gain of
+    bets from scored observations of the epochs that are settled. ``seen`` has the counts at which
+    all cells that stand were looked at last, and the evidence against each.
     """
 
     cells: NullCells
     bar: float
     standing: Ints
-    hardest: int | None = None
+    hardest: tuple[int, ...] = ()
     gain: Array = field(default_factory=lambda: np.zeros(0))
+    seen: tuple[Array, Array] | None = None
+
+    def drop(self, stands: Flags) -> None:
+        """Let only some of the cells go on standing."""
+        self.standing = self.standing[stands]
+        still = set(self.standing.tolist())
+        self.hardest = tuple(cell for cell in self.hardest if cell in still)
+        if self.seen is not None:
+            counts, evidence = self.seen
+            self.seen = counts, evidence[stands]
 
 
 class Evidence:
@@ -166,6 +174,8 @@ class Evidence:
                 (self._wrong.fair_covers(), self._wrong.level_unfair),
             )
         )
+        # the hardest cells of several covers as one, by the covers
+        self._against_hardest_of: dict[int, tuple[object, Refutation]] = {}
         self._settled = 0  # epochs by whose ends the cells that stand were settled last
         self._stale = 0  # the first epoch whose end was not looked at as outcomes stand now
 
@@ -453,7 +463,7 @@ class Evidence:
             return False
         look.counts[0, :, UNKNOWN] -= np.bincount(pending, minlength=len(self.shares))
         return all(
-            (self._missing_nats(cover, look)[2] > log(cover.bar / _LOST_EVIDENCE)).any()
+            (self._missing_nats(cover, look) > log(cover.bar / _LOST_EVIDENCE)).any()
             for cover in (*self._against_unfair, *self._against_fair)
         )
 
@@ -508,13 +518,13 @@ class Evidence:
     def _first_refuting(self, covers: list[Refutation], looks: CountPath) -> int:
         """Return the first look at which a wrong answer is refuted, or how many there are.
 
-        What keeps an answer from being refuted is mostly the same cell as at the last look, the
-        hardest. Only if the evidence against it suffices all others are looked at, and the one with
-        the least evidence becomes the hardest.
+        What keeps an answer from being refuted is mostly one of the cells that did so before, the
+        hardest. Only if the evidence against them suffices all others are looked at, and the one
+        with the least evidence becomes one of the hardest.
         """
         due = np.arange(len(looks.counts))
         while len(due):
-            total = sum(self._against_hardest(cover, looks.some(due)) for cover in covers)
+            total = self._against_hardest(covers, looks.some(due))
             due = due[total >= covers[0].bar]
             if len(due):
                 self._settle()
@@ -524,53 +534,103 @@ class Evidence:
                 due = due[1:]
         return len(looks.counts)
 
-    def _against_hardest(self, cover: Refutation, looks: CountPath) -> Array:
-        """Return the evidence against a cover's hardest cell; infinite if it was refuted before."""
-        cell = np.array([cover.hardest or 0])
-        before = (found[0] for found in self._evidence_at_epoch_ends(cover, cell))
-        if cover.hardest is None or any(found >= cover.bar for found in before):
+    def _against_hardest(self, covers: list[Refutation], looks: CountPath) -> Array:
+        """Return the sum over covers of the least evidence against one of their hardest cells.
+
+        It is infinite if all of a cover's were refuted before.
+        """
+        if not all(cover.hardest for cover in covers):
             return np.full(len(looks.counts), inf)
-        return cover.cells.evidence(self._log_wealth(cover, cell, looks))[:, 0]
+        if len(covers) > 1 and self._rescale_bets is None:
+            starts = np.cumsum([0, *(len(cover.hardest) for cover in covers[:-1])])
+            hardest = self._hardest_together(covers)
+            if hardest is not None:
+                found = self._evidence_if_standing(hardest, hardest.standing, looks)
+                return np.asarray(np.minimum.reduceat(found, starts, axis=1).sum(axis=1))
+        least = [
+            self._evidence_if_standing(cover, np.array(cover.hardest), looks).min(axis=1)
+            for cover in covers
+        ]
+        return np.asarray(np.sum(least, axis=0))
+
+    def _hardest_together(self, covers: list[Refutation]) -> Refutation | None:
+        """Return the hardest cells of all covers as one; None if their bets differ in kind."""
+        key = tuple(cover.hardest for cover in covers)
+        kept = self._against_hardest_of.get(id(covers))
+        if kept is None or kept[0] != key:
+            parts = [cover.cells.some(np.array(cover.hardest)) for cover in covers]
+            boxes = [part for part in parts if isinstance(part, CornerCells)]
+            if len(boxes) < len(parts):
+                return None
+            joined = CornerCells.joined(boxes)
+            kept = key, Refutation(joined, covers[0].bar, np.arange(len(joined)))
+            self._against_hardest_of[id(covers)] = kept
+        _, hardest = kept
+        return hardest
+
+    def _evidence_if_standing(self, cover: Refutation, cells: Ints, looks: CountPath) -> Array:
+        """Return the evidence against cells, shape (looks, cells); infinite if refuted before."""
+        stands = np.ones(len(cells), dtype=bool)
+        for before in self._evidence_at_epoch_ends(cover, cells):
+            stands &= before < cover.bar
+        if not stands.any():
+            return np.full((len(looks.counts), len(cells)), inf)
+        found = cover.cells.evidence(self._log_wealth(cover, cells, looks))
+        return np.where(stands, found, inf)
 
     def _least_evidence(self, cover: Refutation, look: CountPath) -> float:
         """Return the least evidence against a cell that stands; infinite if none does."""
         if not len(cover.standing):
             return inf
-        found = cover.cells.evidence(self._log_wealth(cover, cover.standing, look))[0]
+        found = self._standing_evidence(cover, look)
         at = int(found.argmin())
-        cover.hardest = int(cover.standing[at])
+        hardest = int(cover.standing[at])
+        others = tuple(cell for cell in cover.hardest if cell != hardest)
+        cover.hardest = (hardest, *others)[:HARDEST_CELLS]
         return inf if found[at] >= cover.bar else float(found[at])
 
+    def _standing_evidence(self, cover: Refutation, look: CountPath) -> Array:
+        """Return the evidence at one look against all cells that stand."""
+        if self._rescale_bets is not None:
+            found = cover.cells.evidence(self._log_wealth(cover, cover.standing, look))
+            return np.asarray(found[0])
+        (counts,) = look.counts
+        if cover.seen is None or not np.array_equal(cover.seen[0], counts):
+            cover.seen = counts.copy(), cover.cells.evidence_of_counts(counts, cover.standing)
+        return cover.seen[1]
+
     def _log_wealth(self, cover: Refutation, cells: CellIndex, looks: CountPath) -> Array:
-        wealth = cover.cells.log_wealth(looks.counts, cells)
-        wealth = wealth + self._past_gain(cover, cells, len(self._starts) - 1)
+        gain = self._past_gain(cover, cells, len(self._starts) - 1)
         for group, people, by in looks.scored:
-            wealth = wealth + cover.cells.scored_gain(group, people, by, cells)
-        return wealth
+            gain = gain + cover.cells.scored_gain(group, people, by, cells)
+        return cover.cells.log_wealth(looks.counts, cells, gain)
 
     def _evidence_at_epoch_ends(self, cover: Refutation, cells: CellIndex) -> Iterator[Array]:
         """Yield the evidence, as known now, at the end of every epoch that is stale."""
         first, last = max(self._stale, self._file_epoch), len(self._starts) - 1
         if first >= last:
             return
-        ends, gain = self._counts.cumsum(axis=0)[first:last], self._past_gain(cover, cells, first)
-        size = 1 + cover.cells.no_gain(cells).size
-        together = 1 if self._rescale_bets else 1 + _NUMBERS_AT_ONCE // size
-        for epoch in range(first, last, together):
+        ends = self._counts.cumsum(axis=0)[first:last]
+        if self._rescale_bets is None:
+            yield from cover.cells.evidence_of_counts(ends, np.arange(len(cover.cells))[cells])
+            return
+        gain = self._past_gain(cover, cells, first)
+        for end, epoch in zip(ends, range(first, last), strict=True):
             gain = gain + self._gain(cover, cells, [epoch])
-            some = ends[epoch - first : epoch - first + together]
-            yield from cover.cells.evidence(cover.cells.log_wealth(some, cells) + gain)
+            yield cover.cells.evidence(cover.cells.log_wealth(end, cells, gain))
 
     def _settle(self) -> None:
         """Bring the cells that stand in line with outcomes of past epochs that came since."""
         last = len(self._starts) - 1
         for cover in (*self._against_unfair, *self._against_fair) if self._stale < last else ():
             stands = np.ones(len(cover.standing), dtype=bool)
+            found = None
             for found in self._evidence_at_epoch_ends(cover, cover.standing):
                 stands &= found < cover.bar
-            cover.standing = cover.standing[stands]
-            if cover.hardest not in cover.standing:
-                cover.hardest = None
+            # An epoch that has just begun ends the last one where it stands now.
+            if found is not None and self._rescale_bets is None and not self._counts[last].any():
+                cover.seen = self._counts.sum(axis=0), found
+            cover.drop(stands)
             cover.gain = np.asarray(self._past_gain(cover, slice(None), last))
         self._settled = self._stale = last
 
@@ -636,28 +696,39 @@ class Evidence:
         self.shares = shares / max(shares.sum(), 1e-300)
 
     def _allocation(self, *, doubt: bool = False) -> Allocation:
-        k, look, outlooks = len(self._reachable), self._current_counts(), []
-        most = _PLAN_CELLS[0] if k == 2 else _PLAN_CELLS[1]
+        k = len(self._reachable)
+        look = self._current_counts()
+        estimates, is_scored = self.estimates, ~self._plain[-1]
+        outlooks = []
         for cover in (self._against_unfair[0], *self._against_fair):
-            pairs = k * (k - 1) if cover is self._against_unfair[0] else 1
-            low, high, missing = self._missing_nats(cover, look, most * pairs)
-            info = information(low, high, self.estimates, ~self._plain[-1])
+            n_pairs = k * (k - 1) if cover is self._against_unfair[0] else 1
+            missing = self._missing_nats(cover, look)
+            cells, places = cover.cells, self._planned_for(cover, n_pairs)
+            some = cover.standing[places]
+            sides = cells.sides_of(some)
+            info = information(
+                cells.side_low[some], cells.side_high[some], estimates[sides], is_scored[sides]
+            )
+            info = cells.by_group(info, 0.0, some)
             if doubt:
                 gathered = self.told * info
                 info = info * gathered / (gathered + PLAN_SHRINKAGE)
-            outlooks.append((info, missing))
+            outlooks.append((info, missing[places]))
         return allocate(outlooks[0], outlooks[1:], self._costs(), was_fair=self._pursues_fair)
 
-    def _missing_nats(
-        self, cover: Refutation, look: CountPath, most: int | None = None
-    ) -> tuple[Array, Array, Array]:
-        """Return the boxes of about ``most`` of the cells that stand, and the nats each lacks."""
+    def _planned_for(self, cover: Refutation, n_pairs: int) -> Ints | slice:
+        """Return which of the cells that stand a plan looks at: about as many of every part."""
+        n_standing = len(cover.standing)
+        per_pair = _PLAN_CELLS[0] if len(self._reachable) == 2 else _PLAN_CELLS[1]
+        most = min(per_pair * n_pairs, _MOST_PLAN_CELLS)
+        return slice(None, None, -(-n_standing // most) or 1)
+
+    def _missing_nats(self, cover: Refutation, look: CountPath) -> Array:
+        """Return the nats that each of the cells that stand lacks."""
         self._settle()
-        standing = cover.standing
-        some = standing[:: -(-len(standing) // (most or len(standing) or 1)) or 1]
         with np.errstate(divide="ignore"):
-            found = np.log(cover.cells.evidence(self._log_wealth(cover, some, look))[0])
-        return cover.cells.low[some], cover.cells.high[some], log(cover.bar) - found
+            found = np.log(self._standing_evidence(cover, look))
+        return np.asarray(log(cover.bar) - found)
 
     def _costs(self) -> Array:
         pairs = zip(mean_costs(self._prices, self.estimates), self.bet_scales, strict=True)

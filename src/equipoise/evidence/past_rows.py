@@ -22,7 +22,7 @@ from functools import cached_property
 
 import numpy as np
 
-from equipoise._arrays import Array, Ints
+from equipoise._arrays import Array, Flags, Ints
 from equipoise.cells import GroupCells
 from equipoise.comparison import GapScale
 from equipoise.rates import Curve, Rate
@@ -78,6 +78,12 @@ class Levels:
     centres: Array
     tilts: Array
 
+    @cached_property
+    def largest_bet(self) -> float:
+        """The largest eta: no row loses more than ``MAX_ROW_LOSS`` of a stake at any level."""
+        largest_worth = max(1.0, float(self.ends.max()), 1.0 - float(self.ends.min()))
+        return MAX_ROW_LOSS / largest_worth
+
 
 @dataclass(frozen=True)
 class Gains:
@@ -85,16 +91,18 @@ class Gains:
 
     Parameters
     ----------
+    first, last
+        Per grid cell, the first and the last level that the strong bet does not refute alone; the
+        first is above the last where it refutes all.
     main
         For bets of every size, least over the lattice values that a grid cell meets: shape
-        (grid cells, 2 ends of the cell, levels, 2 ends of the level, sizes).
-    strong
-        For the one bet that may refute alone, the least over all four corners: shape
-        (grid cells, levels).
+        (grid cells, 2 ends of the cell, levels, 2 ends of the level, sizes). The levels of a cell
+        begin with its first one.
     """
 
+    first: Ints
+    last: Ints
     main: Array
-    strong: Array
 
 
 @dataclass(frozen=True)
@@ -157,23 +165,7 @@ class PastRows:
         of_denied = lam * float("fn" in whole) + (1.0 - lam) * float("tn" in whole)
         return np.maximum(1.0 - denied + denied * of_denied, 1e-3), np.maximum(variance, 1e-9)
 
-    def bet_sizes(self, levels: Levels, lam: Array, rows: Array) -> Array:
-        """Return eta of bets of every size, the last one the strong one.
-
-        ``lam`` and ``rows`` are lattice values, shape (n,); the result is (n, levels, sizes + 1).
-        """
-        lam, rows = lam[:, None], rows[:, None]
-        level = levels.centres
-        whole, variance = self.expected(level, lam)
-        per_error = 1.0 / np.sqrt(variance * rows)  # eta that expects one standard error
-        tilted = np.minimum(
-            levels.tilts / (rows * whole)[..., None], (MAX_TILT * per_error)[..., None]
-        )
-        sizes = np.concatenate([tilted, (STRONG_TILT * per_error)[..., None]], axis=-1)
-        largest_worth = max(1.0, float(levels.ends.max()), 1.0 - float(levels.ends.min()))
-        return np.asarray(np.minimum(sizes, MAX_ROW_LOSS / largest_worth))
-
-    def gains(self, grid: Array, levels: Levels, sign: int) -> Gains:
+    def gains(self, grid: Array, levels: Levels, sign: int, needed: float) -> Gains:
         """Return what the rows make of bets on a rate above (+1) or below (-1) a level.
 
         Parameters
@@ -184,24 +176,69 @@ class PastRows:
             The levels, and how large bets are.
         sign
             +1 against "the rate is at most the level", -1 against "it is at least the level".
+        needed
+            The log gain with which the strong bet refutes a level alone.
         """
-        cell, lattice = _meetings(grid)
+        strong = self.strong_gains(grid, levels, sign)
+        first, last = range_of(strong < needed)
+        meetings = self._meetings(grid, np.flatnonzero(first <= last))
+        n_sizes = levels.tilts.shape[1]
+        width = int((last - first + 1).max(initial=0))
+        main = np.zeros((len(strong), 2, max(width, 0), 2, n_sizes))
+        if len(meetings.cell):
+            level = first[meetings.cell][:, None] + np.arange(width)
+            level = np.minimum(level, len(levels.centres) - 1)
+            eta = sign * self._main_sizes(levels, level, meetings)
+            logs = self._log_products(meetings.ends(grid), levels.ends[level], eta)
+            main[np.unique(meetings.cell)] = meetings.least(logs)
+        return Gains(first, last, main)
+
+    def strong_gains(self, grid: Array, levels: Levels, sign: int) -> Array:
+        """Return the log gain of the strong bet, least over all corners: (grid cells, levels)."""
+        meetings = self._meetings(grid, np.arange(len(grid) - 1))
+        _, variance = self.expected(levels.centres, meetings.lam[:, None])
+        eta = STRONG_TILT / np.sqrt(variance * meetings.rows[:, None])
+        eta = sign * np.minimum(eta, levels.largest_bet)
+        logs = self._log_products(meetings.ends(grid), levels.ends[None], eta[..., None])
+        return meetings.least(logs[..., 0].min(axis=(1, 3)))
+
+    def _main_sizes(self, levels: Levels, level: Ints, meetings: _Meetings) -> Array:
+        """Return eta of bets of every size, shape (meetings, levels, sizes).
+
+        ``level`` has the levels of each meeting.
+        """
+        rows = meetings.rows[:, None]
+        whole, variance = self.expected(levels.centres[level], meetings.lam[:, None])
+        per_error = 1.0 / np.sqrt(variance * rows)  # eta that expects one standard error
+        tilted = np.minimum(
+            levels.tilts[level] / (rows * whole)[..., None], (MAX_TILT * per_error)[..., None]
+        )
+        return np.asarray(np.minimum(tilted, levels.largest_bet))
+
+    def _meetings(self, grid: Array, cells: Ints) -> _Meetings:
+        """Return the lattice values of lam and of the number of rows that grid cells meet."""
+        first = np.searchsorted(LAM_LINES, grid[cells], side="right") - 1
+        last = np.maximum(np.searchsorted(LAM_LINES, grid[cells + 1], side="left") - 1, first)
+        number = last - first + 1
+        place = np.repeat(np.arange(len(cells)), number)
+        step = np.arange(len(place)) - np.repeat(np.cumsum(number) - number, number)
+        lattice = np.minimum(first[place] + step, len(LAM_CENTRES) - 1)
         # every lattice value of lam with every one of the number of rows
-        rows = np.tile(self.rows_that_count, len(cell))
-        cell, lattice = (np.repeat(x, len(self.rows_that_count)) for x in (cell, lattice))
-        eta = sign * self.bet_sizes(levels, LAM_CENTRES[lattice], rows)
-        logs = self._log_products(np.stack([grid[cell], grid[cell + 1]], axis=1), levels.ends, eta)
-        starts = np.flatnonzero(np.diff(cell, prepend=-1))
-        least = np.minimum.reduceat(logs, starts, axis=0)
-        return Gains(least[..., :-1], least[..., -1].min(axis=(1, 3)))
+        n_rows = len(self.rows_that_count)
+        return _Meetings(
+            np.repeat(cells[place], n_rows),
+            np.repeat(LAM_CENTRES[lattice], n_rows),
+            np.tile(self.rows_that_count, len(place)),
+        )
 
     def _log_products(self, lam: Array, ends: Array, eta: Array) -> Array:
         """Return the log products, shape (n, 2 ends of lam, levels, 2 ends of the level, sizes).
 
-        ``lam`` has shape (n, 2), ``ends`` (levels, 2), ``eta`` (n, levels, sizes) with its sign.
+        ``lam`` has shape (n, 2), ``ends`` (n or 1, levels, 2), ``eta`` (n, levels, sizes) with its
+        sign.
         """
         counts = self.counts
-        worth_good, worth_bad, worth_denied = self.worths(ends[None, None], lam[:, :, None, None])
+        worth_good, worth_bad, worth_denied = self.worths(ends[:, None], lam[:, :, None, None])
         size = eta[:, None, :, None, :]
         good, bad, denied = (
             _log_factor(size * worth[..., None]) for worth in (worth_good, worth_bad, worth_denied)
@@ -240,11 +277,27 @@ def _log_factor(change: Array) -> Array:
         return np.where(change > -1.0, np.log1p(change), _NEVER_POSITIVE)
 
 
-def _meetings(grid: Array) -> tuple[Ints, Ints]:
-    """Return grid cells and lattice cells of lam that meet, in the order of grid cells."""
-    first = np.searchsorted(LAM_LINES, grid[:-1], side="right") - 1
-    last = np.maximum(np.searchsorted(LAM_LINES, grid[1:], side="left") - 1, first)
-    number = last - first + 1
-    cell = np.repeat(np.arange(len(number)), number)
-    place = np.arange(len(cell)) - np.repeat(np.cumsum(number) - number, number)
-    return cell, np.minimum(first[cell] + place, len(LAM_CENTRES) - 1)
+@dataclass(frozen=True)
+class _Meetings:
+    """Which lattice values grid cells meet, in the order of grid cells."""
+
+    cell: Ints
+    lam: Array
+    rows: Array
+
+    def ends(self, grid: Array) -> Array:
+        """Return both ends of each one's grid cell."""
+        return np.stack([grid[self.cell], grid[self.cell + 1]], axis=1)
+
+    def least(self, logs: Array) -> Array:
+        """Return the least over the lattice values of every grid cell."""
+        starts = np.flatnonzero(np.diff(self.cell, prepend=-1))
+        return np.asarray(np.minimum.reduceat(logs, starts, axis=0))
+
+
+def range_of(flags: Flags) -> tuple[Ints, Ints]:
+    """Return the first and the last true place of every row; first > last where there is none."""
+    found = flags.any(axis=1)
+    first = np.where(found, flags.argmax(axis=1), 2**30)
+    last = np.where(found, flags.shape[1] - 1 - flags[:, ::-1].argmax(axis=1), -1)
+    return first, last

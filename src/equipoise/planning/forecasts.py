@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from math import exp, log
 from statistics import NormalDist
 from typing import NamedTuple
@@ -50,6 +50,7 @@ FITTED_CONSTANTS = ForecastConstants()
 _NORMAL_QUANTILE = NormalDist().inv_cdf(COST_QUANTILES[-1])
 LEAST_DISTANCE = 0.1  # epsilons; what is nearer to the wrong answer costs no less
 ACCEPTABLE_WORK_FACTOR = 3.0  # rows are enough if the work is this many times an unlimited past's
+_KEPT_PASTS = 4
 PAST_FACTORS = [1.5**power for power in range(1, 35)]  # by which past rows are multiplied in turn
 
 
@@ -292,7 +293,8 @@ class Forecaster:
     def __init__(self, history: Past, question: Question, costs: Costs) -> None:
         self._cells = history.cells
         self._question = question
-        self._label_work = cache(lambda past: LabelWork(past, question, costs))
+        # Kept for the next case, which needs about as many rows; a few only, for the memory.
+        self._label_work = lru_cache(_KEPT_PASTS)(lambda past: LabelWork(past, question, costs))
         self._work_now = self._label_work(Past(history.cells, history.exact))
         # Outcomes of approved people that are unknown stay unknown in an unlimited past.
         self._work_unlimited = self._label_work(Past(history.cells, exact=True))

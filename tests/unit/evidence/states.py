@@ -140,7 +140,7 @@ def weighed(evidence: Evidence) -> list[np.ndarray]:
 def missing(evidence: Evidence) -> list[np.ndarray]:
     """Return per cover, that of the UNFAIR set first, the nats that cells which stand lack."""
     every = (*evidence._against_unfair, *evidence._against_fair)
-    return [evidence._missing_nats(cover, evidence._current_counts())[2] for cover in every]
+    return [evidence._missing_nats(cover, evidence._current_counts()) for cover in every]
 
 
 def request(evidence: Evidence, group: int, ends: Ends = LABEL) -> int:

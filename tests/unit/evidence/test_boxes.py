@@ -213,7 +213,7 @@ def log_evidence(case: Case, bets: list, box: int, people, labels) -> float:  # 
     """Return the log evidence at a population: past rows at it, and the box's bets on labels."""
     piece, cells = case.piece, case.cells
     (zero, one) = np.exp(cells.log_factor[:, :, 0, box]).swapaxes(0, 1)
-    slopes = one - zero  # (2 sides, bets)
+    slopes = (one - zero)[:, cells.label_bet]  # (2 sides, bets)
     sizes = len(case.maker.sizes)
     total, place = [], 0
     sides = [piece.near] + ([-piece.near] if piece.on_side(-piece.near) else [])
