@@ -426,6 +426,16 @@ def test_equal_rows_are_noted(kind: str, tmp_path: Path) -> None:
     assert str(notes[0]).startswith("1 row equals another one in all columns.")
 
 
+def test_people_who_are_equal_by_chance_are_not_noted() -> None:
+    """Of a group, a decision and an outcome alone nearly every row equals another one."""
+    table = {"race": [*"abab"] * 9, "approved": [1] * 36, "repaid": [1] * 36}
+    assert "equal-rows" not in codes_of(eq.History.read(table, **COLUMNS).notes)
+    few_others = {**table, "city": ["x"] * 36, "product": ["y"] * 36}
+    assert "equal-rows" not in codes_of(eq.History.read(few_others, **COLUMNS).notes)
+    enough_others = {**few_others, "amount": [5] * 36}
+    assert "equal-rows" in codes_of(eq.History.read(enough_others, **COLUMNS).notes)
+
+
 def test_a_file_ten_times_over_counts_once_by_id() -> None:
     data = messy(400).dropna(subset="race").query("decision != 'Withdrawn'")
     said: Any = {"positive": {"outcome": "Paid", "decision": "Approved"}, "unknown": "bounds"}
