@@ -187,6 +187,11 @@ class Status(JsonValue, Displayable):
         notes += [("WARNING", str(test)) for test in self.drift if test.alarm]
         return notes
 
+    @property
+    def held(self) -> dict[str, int]:
+        """The money that is held for open requests, by group."""
+        return {name: group.reserved for name, group in self.groups.items()}
+
     def _rows(self) -> Sequence[Row]:
         return [
             {

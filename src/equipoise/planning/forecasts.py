@@ -122,13 +122,16 @@ class Forecast(JsonValue):
             return ""
         return f"cannot be decided with this past; {describe_rows_needed([self])}"
 
-    def range_in_all(self, spent: float) -> tuple[float, ...]:
+    def range_in_all(
+        self, spent: float, held: Mapping[str, float] | None = None
+    ) -> tuple[float, ...]:
         """Return what an audit costs in all that has spent so much and goes on: low, middle, high.
 
         These are the quantiles of :attr:`cost` among the audits that cost more than ``spent``. In
         between and beyond them the logarithm of the cost is taken as normal, with one standard
-        deviation below the median and one above it. The tuple is empty where this past cannot
-        decide.
+        deviation below the median and one above it. ``held`` is the money of each group's open
+        requests: the share of them that ends badly in this case will be spent, whatever the first
+        outcomes say. The tuple is empty where this past cannot decide.
 
         Examples
         --------
@@ -140,12 +143,17 @@ class Forecast(JsonValue):
         [50, 100, 200]
         >>> [round(cost) for cost in forecast.range_in_all(150.0)]
         [156, 192, 295]
+        >>> [round(cost) for cost in forecast.range_in_all(0.0, {"A": 200.0})]
+        [140, 140, 200]
         """
         if not self.is_decidable:
             return ()
         below = self._share_below(spent)
+        committed = spent
+        for group, amount in (held or {}).items():
+            committed += amount * (1.0 - self.scenario.r.get(group, 0.0))
         return tuple(
-            max(self._cost_of_share(below + quantile * (1.0 - below)), spent)
+            max(self._cost_of_share(below + quantile * (1.0 - below)), committed)
             for quantile in COST_QUANTILES
         )
 

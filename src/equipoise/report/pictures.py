@@ -479,7 +479,7 @@ def expected_total(report: Report) -> MoneyForecast | None:
     status = report.status
     if report.forecast is None or status.finding is not None or not status.people:
         return None
-    amounts = report.forecast.range_in_all(status.spent)
+    amounts = report.forecast.range_in_all(status.spent, status.held)
     if not amounts:
         return None
     low, middle, high = amounts

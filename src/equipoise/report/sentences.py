@@ -263,9 +263,8 @@ def describe_expected_cost(forecast: Forecast, status: Status) -> str:
     )
     if not forecast.is_decidable:
         return f"An audit like this one {forecast.missing}. {assumption}"
-    low, middle, high = (
-        _format_amount(amount, status) for amount in forecast.range_in_all(status.spent)
-    )
+    amounts = forecast.range_in_all(status.spent, status.held)
+    low, middle, high = (_format_amount(amount, status) for amount in amounts)
     text = f"Estimated total cost: {middle} (80% range {low} to {high}). {assumption}"
     return text + _describe_missing_groups(forecast, status)
 

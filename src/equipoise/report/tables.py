@@ -74,7 +74,7 @@ def cost_facts(report: Report) -> list[tuple[str, str]]:
     if status.reserved:
         facts.append((f"Held for {status.pending:,} open overrides", status.money(status.reserved)))
     if report.forecast is not None and report.forecast.is_decidable:
-        amounts = report.forecast.range_in_all(status.spent)
+        amounts = report.forecast.range_in_all(status.spent, status.held)
         low, middle, high = (format_figures(amount / 10**status.decimals) for amount in amounts)
         unit = f" {status.currency}" if status.currency else ""
         facts.append(("Estimated total", f"{middle}{unit}"))

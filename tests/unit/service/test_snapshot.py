@@ -39,6 +39,23 @@ def test_the_forecast_of_the_total_is_conditional_on_what_is_spent() -> None:
         assert f"{format_figures(amounts[1])} EUR (80% range" in page
 
 
+def test_open_requests_are_part_of_the_expected_total() -> None:
+    past, question = History.from_cells(dict.fromkeys("AB", CELLS)), Question("equal_opportunity")
+    live = LiveAudit.create("sqlite://", "x", past, question, Costs(0, 100))
+    for number in range(40):
+        live.ask(f"p-{number}", "AB"[number % 2], 0)
+    report = Report.of(live)
+    assert report.forecast is not None
+    held = report.status.held
+    assert sum(held.values()) > 0
+    r = report.forecast.scenario.r
+    will_be_spent = sum(100 * amount * (1 - r[group]) for group, amount in held.items())
+    hundredfold = {group: 100 * amount for group, amount in held.items()}
+    amounts = report.forecast.range_in_all(0, hundredfold)
+    assert min(amounts) >= will_be_spent - 1e-9
+    assert report.forecast.range_in_all(0, {"A": 0, "B": 0}) == report.forecast.range_in_all(0)
+
+
 def test_where_the_past_cannot_decide_nothing_is_expected() -> None:
     few = {group: {name: n // 100 for name, n in CELLS.items()} for group in "AB"}
     live = LiveAudit.create("sqlite://", "x", History.from_cells(few), Question(), Costs(1, 100))
