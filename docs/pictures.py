@@ -38,12 +38,21 @@ def main(kind: str = "svg") -> None:
             "font.family": "sans-serif",
         }
     )
-    for draw in (rates, square, staircase, evidence, order):
+    for draw in (plan, rates, square, staircase, evidence, order):
         place = HERE / f"{draw.__name__}.{kind}"
         if kind == "svg":
             place.write_text(small_svg(draw()), encoding="utf-8")
         else:
             draw().savefig(place)
+
+
+def plan() -> Figure:
+    """Show what an audit of the demonstration's lender may cost, case by case."""
+    figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+    axis = figure.subplots()
+    eq.plan(eq.data.fico_lender().history(), QUESTION, eq.Costs()).plot(axis)
+    axis.set_title("What an audit of this lender would cost", fontsize=9)
+    return figure
 
 
 def rates() -> Figure:

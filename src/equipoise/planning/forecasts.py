@@ -72,7 +72,7 @@ class Forecast(JsonValue):
         every group for the median's labels.
     rows
         Where this past probably cannot decide the case: about how many past rows like these would.
-        None where more rows never do: the outcomes of too many approved people are unknown; and
+        None where more rows never do, for example because too many outcomes are unknown; and
         where the forecast expects a verdict that trial runs do not reach.
     trial_runs
         How many audits of the case were tried out; 0 if the figures are forecast at once.
@@ -229,7 +229,7 @@ def describe_rows_needed(undecided: Sequence[Forecast]) -> str:
     if not rows_needed:
         if any(case.trial_runs for case in undecided):
             return "most trial runs ended without a verdict, or were broken off"
-        return "the outcomes of too many approved people are unknown"
+        return "more past rows like these would not be enough"
     fewest = min(rows_needed)
     most_rows = max(rows_needed)
     rows_text = _round_count(most_rows)
