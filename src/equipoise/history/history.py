@@ -437,7 +437,7 @@ def past_rows(cells: Cells, *, exact: bool = False) -> list[Row]:
             "people": "unlimited" if exact else f"{c.total:,g}",
             "approved": f"{c.approved / c.total:.1%}",
             "good of these": good_share,
-            "denied: nobody knows": denied,
+            "denied, outcome unknown": denied,
         }
         if has_random_accepts:
             row["random accepts"] = f"{c.denied - c.denied_without_outcome:,g} known"
