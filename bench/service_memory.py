@@ -1,0 +1,113 @@
+"""Memory of a server while it answers many requests: it must not grow with their number."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx
+from rich.table import Table
+from tests.support.tables import table
+
+from equipoise.service import Role, TokenStore, load_settings
+
+PAST = {
+    "A": {"approved_positive": 4500, "approved_negative": 1500, "denied": 4000},
+    "B": {"approved_positive": 1500, "approved_negative": 1500, "denied": 7000},
+}
+NEW_AUDIT = {
+    "past": PAST,
+    "question": {"metric": "equal_opportunity", "gamma": 0.2, "epsilon": 0.02},
+    "costs": {"feature": 5, "label": 100},
+    "confirm": True,
+    "max_in_flight": 20,
+}
+CLIENTS = 4
+LOOKS = 10  # at the memory, in the course of all requests
+PORT = 8123
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--requests", type=int, default=20_000)
+
+
+def run(options: argparse.Namespace) -> Table:
+    """Send asks, tells, looks and nonsense; note the server's memory ten times."""
+    out = table("Memory of `equipoise serve`", "requests", "resident MB", "events")
+    with TemporaryDirectory() as folder:
+        ledger = f"{folder}/ledger.db"
+        store = TokenStore(load_settings(ledger=ledger).token_store)
+        token = store.new("bench", Role.AUDITOR, None)
+        store.close()
+        program = str(Path(sys.executable).with_name("equipoise"))
+        server = subprocess.Popen(
+            [program, "serve", "--ledger", ledger, "--port", str(PORT)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            with httpx.Client(
+                base_url=f"http://127.0.0.1:{PORT}",
+                headers={"authorization": f"Bearer {token}"},
+                timeout=60.0,
+            ) as client:
+                _begin(client)
+                for look in range(LOOKS + 1):
+                    events = client.get("/v1/audits/memory/status").json()["events"]
+                    done = look * options.requests // LOOKS
+                    out.add_row(f"{done:,}", f"{_resident(server.pid):,.0f}", f"{events:,}")
+                    if look < LOOKS:
+                        _send_many(client, options.requests // LOOKS, look)
+        finally:
+            server.terminate()
+            server.wait()
+    return out
+
+
+def _begin(client: httpx.Client) -> None:
+    """Wait for the server, and begin an audit that does not end."""
+    for _ in range(600):
+        try:
+            if client.get("/readyz").status_code == 200:
+                break
+        except httpx.TransportError:
+            time.sleep(0.1)
+    answer = client.put("/v1/audits/memory", json=NEW_AUDIT)
+    assert answer.status_code == 200, answer.text
+
+
+def _send_many(client: httpx.Client, count: int, look: int) -> None:
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        for _ in pool.map(lambda number: _send(client, f"{look}-{number}"), range(count)):
+            pass
+
+
+def _send(client: httpx.Client, name: str) -> None:
+    """Send one request of a kind that its name decides."""
+    rng = random.Random(name)
+    way = rng.random()
+    path = "/v1/audits/memory"
+    if way < 0.6:
+        ask = {"command": "ask", "person": name, "group": rng.choice("AB"), "decision": 0}
+        client.post(f"{path}/commands", json={"commands": [ask]})
+    elif way < 0.8:  # about one who was asked before, or nobody
+        tell = {"command": "tell", "person": f"{name[0]}-{rng.randrange(2000)}", "outcome": 1}
+        client.post(f"{path}/commands", json={"commands": [tell]})
+    elif way < 0.9:
+        client.get(f"{path}/{rng.choice(['status', 'people', 'events'])}")
+    else:
+        client.post(f"{path}/commands", content=rng.randbytes(500))
+
+
+def _resident(pid: int) -> float:
+    """Return the megabytes that a process holds."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError("no VmRSS in /proc: this benchmark needs Linux")
