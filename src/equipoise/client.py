@@ -125,6 +125,9 @@ class RemoteAudit(AuditCommands):
         """Begin an audit, or find it begun; ``settings`` as in :meth:`LiveAudit.create`."""
         audit = cls(url, name, token=token, patience=patience)
         body = {"past": history.cells.to_dict(), "question": question, "costs": costs, **settings}
+        coding = getattr(history, "coding", None)  # of a History that was read from a table
+        if coding is not None:
+            body["coding"] = coding.to_dict()
         audit._call("PUT", "", to_plain_data(body))
         return audit
 

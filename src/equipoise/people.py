@@ -425,12 +425,31 @@ def read_number(name: str, value: object, values: ValueReader) -> float | int | 
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
-def understand_group(command: Command, values: ValueReader) -> Command:
-    """Return a command with its group named as in the past, if a spelling of it was given."""
+def understand_command(command: Command, values: ValueReader) -> Command | InvalidInput:
+    """Return a command with group, decision and outcome in the ledger's words, or why not.
+
+    They may be in the words of the historical data: ``asian``, or the code of a decision. A value
+    that stands for none, such as the code of a withdrawn application, is refused: a file would skip
+    the row.
+    """
+    changes: dict[str, Any] = {}
     if isinstance(command, Ask) and isinstance(command.group, str):
         with suppress(InvalidInput):  # what is no group is left to the ledger to refuse
-            return replace(command, group=values.read_group(command.group))
-    return command
+            changes["group"] = values.read_group(command.group)
+    for role in ("decision", "outcome"):
+        value = getattr(command, role, None)
+        if not isinstance(value, str):
+            continue
+        if values.is_missing(value):
+            return InvalidInput(
+                f"{role!r} of {value!r} means that there is no {role} yet: send the person once it "
+                "is known"
+            )
+        try:
+            changes[role] = values.read_bit(role, value)
+        except InvalidInput as error:
+            return error
+    return replace(command, **changes) if changes else command
 
 
 # -- carrying out ----------------------------------------------------------------------------------

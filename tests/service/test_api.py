@@ -120,7 +120,8 @@ def test_what_is_granted_is_checked_and_shown(served: Served) -> None:
     form = {"cells": json.dumps(PAST), "no_better": "1", "limits": "at-most:B=0.4\n",
             "form_key": form_key(browser.get("/check").text)}  # fmt: skip
     shown = browser.post("/check", data=form).text
-    assert "if the denied of every group would do no better than its approved; at most 0.4" in shown
+    assert "the denied of every group would do no better than its approved (granted)" in shown
+    assert "at most 0.4 of the denied of B would do well (granted)" in shown
     wrong = browser.post("/check", data={**form, "limits": "at-most:nobody=0.4"})
     assert wrong.status_code == 422
     assert "unknown group" in wrong.text

@@ -21,7 +21,7 @@ from equipoise.people import (
     carry_out,
     read_number,
     read_people,
-    understand_group,
+    understand_command,
 )
 from equipoise.question import Costs, Question
 
@@ -190,6 +190,6 @@ def test_results_keep_the_order_of_the_rows(live: LiveAudit) -> None:
 
 def test_a_group_may_be_spelled_in_any_case(live: LiveAudit) -> None:
     values = live.settings.values
-    assert understand_group(Ask("p", "BLACK", 0), values) == Ask("p", "Black", 0)
-    assert understand_group(Ask("p", "Red", 0), values) == Ask("p", "Red", 0)
-    assert understand_group(Tell("p", 1), values) == Tell("p", 1)
+    assert understand_command(Ask("p", "BLACK", 0), values) == Ask("p", "Black", 0)
+    assert understand_command(Ask("p", "Red", 0), values) == Ask("p", "Red", 0)
+    assert understand_command(Tell("p", 1), values) == Tell("p", 1)

@@ -28,6 +28,7 @@ from equipoise.ledger.status import Status, good_shares_of, status_of
 from equipoise.ledger.store import AuditRow, CacheRow, Store, WriteTransaction
 from equipoise.ledger.timestamps import format_timestamp
 from equipoise.ledger.verify import GENESIS, Head, PersonRecord, Proof, canonical, digest
+from equipoise.ledger.waiting import WaitingGroup
 from equipoise.ledger.writer import TransactionWriter
 from equipoise.question import Costs, Question
 
@@ -268,6 +269,10 @@ class LiveAudit(AuditCommands):
     def status(self) -> Status:
         """Return people, money, evidence and drift as of now."""
         return self._driver.read(status_of)
+
+    def waiting(self) -> tuple[WaitingGroup, ...]:
+        """Return the groups whose denied people are wanted and do not arrive."""
+        return self._driver.read(AuditState.waiting_for)
 
     def good_shares(self) -> dict[str, Interval]:
         """Return each group's share of good outcomes among the denied, as far as is known.

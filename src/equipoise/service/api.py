@@ -17,7 +17,7 @@ from equipoise.finding import Finding
 from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.commands import person_of, printable, read_command
 from equipoise.ledger.verify import PersonRecord, PersonState
-from equipoise.people import understand_group
+from equipoise.people import understand_command
 from equipoise.planning import Plan
 from equipoise.report import Report, to_html
 from equipoise.report.content import estimate_denied_rates
@@ -77,21 +77,25 @@ def commands(context: CommandContext, commands: Commands) -> JSONResponse:
     """Carry out 1 to 1,000 commands in their order; one that is refused holds up no other.
 
     What is answered is on disk. Commands may be repeated: what was carried out before is answered
-    as it was, with ``repeated`` true.
+    as it was, with ``repeated`` true. Groups, decisions and outcomes may be in the words of the
+    historical data, if the audit knows them.
     """
-    read_commands = []
-    for command in commands:
-        sent_command = read_command(command.model_dump())
-        read_commands.append(understand_group(sent_command, context.audit.values))
+    sent_commands = [read_command(command.model_dump()) for command in commands]
+    values = context.audit.values
+    understood = [understand_command(command, values) for command in sent_commands]
     results = []
-    for command, result in zip(read_commands, context.results(read_commands), strict=True):
+    for command, result in zip(sent_commands, context.results(understood), strict=True):
         if isinstance(result, HttpProblem):
             # What was sent as a pseudonym may be any text, also one that cannot be written.
             person = printable(person_of(command))
             results.append({"person": person, "problem": result.to_dict()})
         else:
             results.append(reply_json(result))
-    return JSONResponse({"results": results})
+    answer: dict[str, Any] = {"results": results}
+    if context.caller.may_see_details:  # which groups are needed is not for writers
+        waiting = context.audit.writer.waiting()
+        answer["waiting"] = [group.to_dict() | {"text": str(group)} for group in waiting]
+    return JSONResponse(answer)
 
 
 @router.post("/{audit}/overdue", response_model=Results)

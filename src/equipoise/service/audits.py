@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 from typing import Any
@@ -132,6 +133,8 @@ class OpenAudits:
             stored = self.open(settings.name).reader.settings
             if stored.name != settings.name:
                 raise refused from None
+            if not stored.coding:  # a client of an earlier version sent none
+                settings = replace(settings, coding={})
             if _comparable(stored) != _comparable(settings):
                 raise HttpProblem("audit-exists") from None
             return self.ledger.audit(settings.name)

@@ -12,20 +12,17 @@ from pydantic import TypeAdapter
 from equipoise.cells import Decider
 from equipoise.errors import InvalidInput
 from equipoise.history import History
-from equipoise.history.coding import Coding
 from equipoise.ledger import inputs
 from equipoise.messages import Note
 from equipoise.messages.form import describe
 from equipoise.service.forms import Form
-from equipoise.service.reading_form import MAIN_COLUMNS
-from equipoise.service.wire import read_cells
+from equipoise.service.wire import read_cells, read_coding
 
 MAX_NOTES = 30  # of a table that are shown
 MAX_LINES = 30  # of a message
 MAX_LINE_CHARACTERS = 1000  # of a message, which may hold what a browser sent
 MAX_SOURCE_CHARACTERS = 200
 MAX_STEPS = 20  # from the rows that were read to those that count
-CODING_ADAPTER = TypeAdapter(Coding)
 DECIDERS_ADAPTER = TypeAdapter(tuple[tuple[Decider, ...], ...])
 WATERFALL_ADAPTER = TypeAdapter(dict[str, int])
 
@@ -113,9 +110,6 @@ def _history(
         history = replace(history, deciders=deciders)
     if not coding_json:
         return history
-    coding = CODING_ADAPTER.validate_json(coding_json, strict=True)
     # The coding comes back from a browser, so it is checked like anything that is sent.
-    columns_per_role = [len(coding.columns.get(role, ())) for role in MAIN_COLUMNS]
-    if columns_per_role != [len(coding.grouping.labels), 1, 1]:
-        raise InvalidInput("'coding' must name the column of each role")
+    coding = read_coding(json.loads(coding_json))
     return replace(history, coding=coding)

@@ -11,6 +11,8 @@ from starlette.exceptions import HTTPException
 
 from equipoise.errors import Conflict, LedgerError, ProtocolError, UnknownName, UnknownPerson
 from equipoise.ledger import commands
+from equipoise.messages.http import describe
+from equipoise.planning.feasibility import NotFeasible
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"
 MAX_ERRORS_SHOWN = 10  # of one request's body
@@ -37,6 +39,7 @@ PROBLEM_TYPES: Mapping[str, tuple[int, str]] = {
     "budget-committed": (409, "More than this is spent or held"),
     "too-large": (413, "The request is too large"),
     "invalid-input": (422, "A value breaks a rule"),
+    "not-feasible": (422, "A group would keep this audit from ending"),
     "too-many-attempts": (429, "Too many failed attempts"),
     "internal": (500, "The server made a mistake"),
     "busy": (503, "The server has too much to do"),
@@ -49,25 +52,32 @@ class HttpProblem(HTTPException):
     """A refusal, with its type and what the caller may know of it."""
 
     def __init__(
-        self, kind: str, detail: str = "", headers: Mapping[str, str] | None = None
+        self,
+        kind: str,
+        detail: str = "",
+        headers: Mapping[str, str] | None = None,
+        members: Mapping[str, Any] | None = None,
     ) -> None:
         status, self.title = PROBLEM_TYPES[kind]
         # What is passed goes before the headers that every answer of this status has.
         super().__init__(status, detail, {**HEADERS_BY_STATUS.get(status, {}), **(headers or {})})
         self.kind = kind
+        self.members = dict(members or {})
 
     def __str__(self) -> str:
         """Return the detail, or the title where there is none, for people."""
         return self.detail or self.title
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the members of RFC 9457; an empty detail is left out."""
-        members = {
+        """Return the members of RFC 9457 and those of this type; an empty detail is left out."""
+        members: dict[str, Any] = {
             "type": f"urn:equipoise:{self.kind}",
             "title": self.title,
             "status": self.status_code,
         }
-        return {**members, "detail": self.detail} if self.detail else members
+        if self.detail:
+            members["detail"] = self.detail
+        return {**members, **self.members}
 
 
 def as_problem(
@@ -91,6 +101,11 @@ def as_problem(
         return _validation_problem(error.errors())
     if isinstance(error, HTTPException):
         return _framework_problem(error)
+    if isinstance(error, NotFeasible):
+        detail = describe(error.obstacle.problem)
+        return HttpProblem(
+            "not-feasible", detail, members={"leave_out": list(error.obstacle.groups)}
+        )
     kind = _problem_type(error, command)
     is_secret = isinstance(error, LedgerError | ProtocolError) and not may_see_details
     if is_secret or kind == "unknown-person":  # the title of the latter says all

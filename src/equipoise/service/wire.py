@@ -9,17 +9,19 @@ client of this package sends what ``Command.to_dict`` writes.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, create_model
 
 from equipoise.cells import Cells, GroupCells
 from equipoise.errors import InvalidInput
 from equipoise.history import History
+from equipoise.history.coding import Coding
 from equipoise.ledger import Reply, inputs
 from equipoise.ledger import store as ledger_store
 from equipoise.ledger import verify as ledger_rules
@@ -30,8 +32,12 @@ from equipoise.question import Costs, Question
 
 SCHEMA_NAMES = {"Comparison": "Compare"}
 """Class of another room -> name of its schema in the OpenAPI description, where they differ."""
+WORDED_FIELDS = ("decision", "outcome")
+"""Fields of commands that may be in the words of the historical data."""
 MIN_GROUPS = 2
 MAX_GROUPS = 200
+MAIN_ROLES = ("group", "decision", "outcome")
+_CODING_ADAPTER = TypeAdapter(Coding)
 
 
 class Model(BaseModel):
@@ -52,7 +58,10 @@ def _command_model(tag: str, command_class: type[Command]) -> Any:
         default: Any = field.default
         if field.default_factory is not MISSING:
             default = field.default_factory()
-        model_fields[field.name] = (hints[field.name], ... if default is MISSING else default)
+        hint = hints[field.name]
+        if field.name in WORDED_FIELDS:
+            hint = hint | str
+        model_fields[field.name] = (hint, ... if default is MISSING else default)
     return create_model(
         command_class.__name__, __base__=Model, __doc__=command_class.__doc__, **model_fields
     )
@@ -70,6 +79,7 @@ class ProblemModel(BaseModel):
     title: str
     status: int
     detail: str | None = None
+    leave_out: list[str] | None = None
 
 
 class Refusal(Model):
@@ -79,10 +89,24 @@ class Refusal(Model):
     problem: ProblemModel
 
 
+class Waiting(Model):
+    """A group whose denied people are wanted and do not arrive; ``text`` says it in words."""
+
+    group: str
+    days: int
+    has_arrived: bool
+    turned_away: int
+    text: str
+
+
 class Results(Model):
-    """A result for each command, in their order; writers learn what is wanted and no more."""
+    """A result for each command, in their order; writers learn what is wanted and no more.
+
+    ``waiting`` names groups that the audit waits for. Writers do not get it.
+    """
 
     results: list[Reply | Refusal]
+    waiting: list[Waiting] = []
 
 
 def reply_json(reply: Reply) -> dict[str, Any]:
@@ -213,6 +237,22 @@ def read_cells(data: Any) -> Cells:
     return cells
 
 
+def read_coding(data: Any) -> Coding:
+    """Return what the columns and values of a table mean from its JSON, or refuse it."""
+    coding = _CODING_ADAPTER.validate_json(json.dumps(data), strict=True)
+    columns_per_role = [len(coding.columns.get(role, ())) for role in MAIN_ROLES]
+    if columns_per_role != [len(coding.grouping.labels), 1, 1]:
+        raise InvalidInput("'coding' must name the column of each role")
+    return coding
+
+
+def check_coding(data: Any) -> Any:
+    """Return the JSON of a coding, or refuse it."""
+    if data is not None:
+        read_coding(data)
+    return data
+
+
 def _built_by(build: Callable[[Any], Any]) -> BeforeValidator:
     """Return a validator that builds a value from JSON by the value's own rules."""
 
@@ -240,14 +280,16 @@ class NewAudit(Model):
     decimals: int = 0
     approvals: Sequence[str] = ()
     confirm: bool = False
+    coding: Annotated[Mapping[str, Any] | None, _built_by(check_coding)] = None
     past: Annotated[Mapping[str, GroupCells], _built_by(read_cells)]
     question: Annotated[Question, _built_by(Question.from_dict)] = Question()
     costs: Annotated[Costs, _built_by(Costs.from_dict)] = Costs()
 
     @property
     def history(self) -> History:
-        """The past decisions."""
-        return History.from_cells(Cells(self.past))
+        """The past decisions, with what the words of their table mean if that was sent."""
+        history = History.from_cells(Cells(self.past))
+        return history if self.coding is None else replace(history, coding=read_coding(self.coding))
 
     def to_settings(self, name: str, seed: str, *, is_possible: bool) -> Settings:
         """Return the settings of the audit that is asked for, or refuse them.
