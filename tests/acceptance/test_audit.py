@@ -349,7 +349,7 @@ def test_what_is_said_of_people_is_read_as_the_past_was(tmp_path: Path) -> None:
     columns = ("-g", "colour", "-d", "granted", "-o", "status", "--missing-group", "not stated")
     words = ("--positive", "decision=Y", "--positive", "outcome=repaid", "--metric")
     book = ("-l", tmp_path / "book.db")
-    prices = ("--label-cost", 250, "--currency", "EUR", "--decimals", 2)
+    prices = ("--label-cost", 250, "--currency", "EUR", "--decimals", 2, "--epsilon", 0.3)
     new = ("audit", "new", "loans", past, *columns, *words, "equal_opportunity", *prices, *book)
     broke = equipoise(*new, "--budget", 249)
     assert "must pay for at least one request at its worst" in broke.stderr

@@ -68,7 +68,7 @@ def test_every_metric_at_once_and_as_a_page(loans: Path, tmp_path: Path) -> None
     (parity,) = (line for line in lines if line.lstrip().startswith("demographic parity"))
     assert "UNFAIR" in parity
     assert "Asian > Black" in parity
-    assert page.read_text(encoding="utf-8").count('class="verdict ') == len(METRICS)
+    assert page.read_text(encoding="utf-8").count('class="answer ') == len(METRICS)
     refused = equipoise("check", loans, *COLUMNS, "--report", tmp_path / "page.pdf")
     assert refused.returncode == 2
     assert "'--report' of a check must end in .html" in refused.stderr
@@ -119,14 +119,16 @@ def test_a_reading_is_kept_and_given_in_place_of_its_options(tmp_path: Path) -> 
         (tmp_path / part).rename(moved / part)
     again = equipoise("check", moved / "loans.toml", "--json")
     assert json.loads(again.stdout)["history"]["cells"] == history["cells"]
-    planned = equipoise("plan", moved / "loans.toml", "--json")
+    coarse = ("--epsilon", "0.3")
+    planned = equipoise("plan", moved / "loans.toml", *coarse, "--json")
     assert json.loads(planned.stdout)["free"]["verdict"] == json.loads(first.stdout)["verdict"]
     ledger = tmp_path / "ledger.db"
-    new = equipoise("audit", "new", "a", moved / "loans.toml", "--ledger", ledger, "--json")
+    beginning = ("audit", "new", "a", moved / "loans.toml", *coarse)
+    new = equipoise(*beginning, "--ledger", ledger, "--json")
     assert new.returncode == 0, new.stderr
     guesses = ("--denied-rate", "Black=0.1", "--denied-rate", "white=0.4")
     runs = ("simulate", "adaptive", "--repeats", "3", "--world", moved / "loans.toml")
-    simulated = equipoise(*runs, *guesses, "--json")
+    simulated = equipoise(*runs, *guesses, *coarse, "--json")
     assert simulated.returncode == 0, simulated.stderr
     assert json.loads(simulated.stdout)["runs"][0]["repeats"] == 3
     refused = equipoise(*runs)

@@ -233,6 +233,7 @@ FLAGS = (
     *("-g", "race", "-d", "status", "-o", "loan", "--positive", "decision=Approved"),
     *("--positive", "outcome=Paid", "--missing-value", "Withdrawn", "--missing-value", "Open"),
     *("--undecided", "leave_out", "--missing-group", "unsaid", "--metric", "equal_opportunity"),
+    *("--epsilon", "0.1"),
 )
 QUESTION = eq.Question("equal_opportunity", gamma=0.05, epsilon=0.1)
 
@@ -285,8 +286,8 @@ def test_on_the_command_line(book: pd.DataFrame, unknown: Unknown, tmp_path: Pat
 @both
 def test_in_python(book: pd.DataFrame, unknown: Unknown, tmp_path: Path) -> None:
     reading = {**COLUMNS, "unknown": unknown}
-    assert eq.check(book, "equal_opportunity", **reading).verdict == "INCONCLUSIVE"
-    assert eq.plan(book, "equal_opportunity", **reading).cases
+    assert eq.check(book, QUESTION, **reading).verdict == "INCONCLUSIVE"
+    assert eq.plan(book, QUESTION, **reading).cases
     past = History.read(book, **reading)
     live = LiveAudit.create("sqlite://", "loans", past, QUESTION, eq.Costs(label=100))
     memory = eq.AdaptiveAudit(past, QUESTION, eq.Costs(label=100))
@@ -340,7 +341,7 @@ def test_a_form_leaves_open_what_only_a_person_can_know(book: pd.DataFrame) -> N
         assert 'name="missing_group" value="not stated"' in answer.text
         form |= {"positive_decision": "Approved", "missing_values": "Withdrawn; Open"}
         form |= {"positive_outcome": "0", "negative_outcome": "1", "missing_group": "unsaid"}
-        form |= {"undecided": "leave_out", "unknown": "bounds"}
+        form |= {"undecided": "leave_out", "unknown": "bounds", "epsilon": "0.2"}
         answer = browser.post("/check", data=form, files={"table": ("our loans.csv", table)})
         assert answer.status_code == 200, answer.text
         assert "<b>our loans.csv</b>: 3 groups" in answer.text

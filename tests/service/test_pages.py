@@ -249,7 +249,7 @@ def test_money_is_in_one_unit_and_no_digit_of_it_is_lost(served: Served) -> None
 
 WORDS = {"group": "cover", "decision": "icu", "outcome": "result"}
 MEANING = {"positive_decision": "Y", "negative_decision": "N", "positive_outcome": "benefit",
-           "negative_outcome": "no use"}  # fmt: skip
+           "negative_outcome": "no use", "epsilon": "0.3"}  # fmt: skip
 KINDS = (
     ("public", "Y", "benefit", 60),
     ("public", "Y", "no use", 40),

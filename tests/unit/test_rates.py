@@ -21,6 +21,7 @@ from equipoise.metrics import METRICS, Metric, register
 from equipoise.protocol import Want
 from equipoise.rates import CONFUSION_CELLS, RATES, Band, Curve, Rate, clopper_pearson
 from equipoise.worlds import CellWorld
+from tests.profiles import quick
 from tests.unit.bounds.brute_force import brute_force, deltas
 
 NOTATION = Path(__file__).parents[2] / "docs" / "understand" / "notation.md"
@@ -58,7 +59,13 @@ def test_a_new_rate_works_everywhere(metric: str, tmp_path: Path) -> None:
         assert bound == pytest.approx(brute_force(world, question, costs), rel=0.02)
         for size in (None, 20_000):
             sim = eq.simulate(
-                "adaptive", world, question, costs, repeats=15, seed=1, history_size=size
+                "adaptive",
+                world,
+                question,
+                costs,
+                repeats=quick(6, full=15),
+                seed=1,
+                history_size=size,
             )
             least, _ = clopper_pearson(int(sim.wrong.sum()), len(sim), 1e-4)
             assert least <= question.delta

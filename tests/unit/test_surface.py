@@ -83,8 +83,8 @@ def test_no_class_name_is_there_twice() -> None:
     places: dict[str, list[str]] = {}
     package = Path(str(eq.__file__)).parent
     for path in sorted(package.rglob("*.py")):
+        where = str(path.relative_to(package))
         for node in ast.walk(ast.parse(path.read_text())):
-            where = str(path.relative_to(package))
             # The API's own names: OpenAPI shows them, whatever else is called so in the package.
             if isinstance(node, ast.ClassDef) and where != "service/wire.py":
                 places.setdefault(node.name, []).append(where)

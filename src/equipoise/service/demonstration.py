@@ -59,13 +59,13 @@ def demonstrate(ledger: str, stop: threading.Event) -> None:
         if name == WAITING_AUDIT:
             _propose_budget(other, ledger)
         other.close_ledger()
-    arrivals = _Arrivals(live, lender)
+    arrivals = _DemonstrationPeople(live, lender)
     while not stop.wait(ARRIVAL_PAUSE_SECONDS):
         with suppress(EquipoiseError):  # the database is busy; people keep arriving
             if live.finding is not None:
                 live.close_ledger()
                 live = _open_running_audit(ledger, lender, stop)
-                arrivals = _Arrivals(live, lender)
+                arrivals = _DemonstrationPeople(live, lender)
             arrivals.arrive(PEOPLE_PER_ARRIVAL)
     live.close_ledger()
 
@@ -90,7 +90,7 @@ def _open_audit(
         live = LiveAudit.open(ledger, name, actor=ACTOR)
     except EquipoiseError:  # no earlier start of the server began it
         live = _begin_audit(ledger, name, plan, lender)
-    arrivals = _Arrivals(live, lender, delay=1)
+    arrivals = _DemonstrationPeople(live, lender, delay=1)
     while live.finding is None and live.status().people < PEOPLE_AT_START.get(name, 0):
         if stop.is_set():
             break
@@ -125,7 +125,7 @@ def _propose_budget(live: LiveAudit, ledger: str) -> None:
     proposer.close_ledger()
 
 
-class _Arrivals:
+class _DemonstrationPeople:
     """People who come to an audit; the outcomes of those who are asked for come some time later."""
 
     def __init__(

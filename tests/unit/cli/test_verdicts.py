@@ -51,7 +51,8 @@ def run(tmp_path: Path) -> Run:
 def test_a_verdict_stops_a_pipeline(
     run: Run, command: str, metric: str, fail_on: str, code: int
 ) -> None:
-    words = (command, "PAST", *COLUMNS, "--metric", metric, "--fail-on", fail_on)
+    words = (command, "PAST", *COLUMNS, "--metric", metric, "--epsilon", "0.3")
+    words = (*words, "--fail-on", fail_on)
     assert run(*words).exit_code == code
     shown = run(*words, "--json")
     assert shown.exit_code == code

@@ -73,9 +73,9 @@ def test_a_table_and_the_name_of_a_metric_are_enough() -> None:
     book = pd.DataFrame({"race": race, "granted": granted, "paid": paid})
     columns = {"group": "race", "decision": "granted", "outcome": "paid"}
     past = eq.History.read(book, **columns)
-    question = eq.Question("equal_opportunity")
-    assert eq.check(book, "equal_opportunity", **columns) == eq.check(past, question)
-    planned = eq.plan(book, "equal_opportunity", **columns)
+    question = eq.Question("demographic_parity")  # nothing is to be forecast, which takes long
+    assert eq.check(book, "demographic_parity", **columns) == eq.check(past, question)
+    planned = eq.plan(book, "demographic_parity", **columns)
     assert planned.to_dict() == eq.plan(past, question, eq.Costs()).to_dict()
 
 

@@ -14,7 +14,7 @@ from equipoise.service.snapshot import Snapshot
 from equipoise.worlds import CellWorld
 
 CELLS = {"approved_positive": 30_000, "approved_negative": 5_000, "denied": 65_000}
-QUESTION = Question("equal_opportunity", gamma=0.02, epsilon=0.02)
+QUESTION = Question("equal_opportunity", gamma=0.03, epsilon=0.05)
 
 
 @pytest.fixture(scope="module")

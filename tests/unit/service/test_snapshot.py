@@ -56,9 +56,12 @@ def test_open_requests_are_part_of_the_expected_total() -> None:
     assert report.forecast.range_in_all(0, {"A": 0, "B": 0}) == report.forecast.range_in_all(0)
 
 
+COARSE = Question("equal_opportunity", gamma=0.1, epsilon=0.1)
+
+
 def test_where_the_past_cannot_decide_nothing_is_expected() -> None:
     few = {group: {name: n // 100 for name, n in CELLS.items()} for group in "AB"}
-    live = LiveAudit.create("sqlite://", "x", History.from_cells(few), Question(), Costs(1, 100))
-    forecast = Report.of(live).forecast
+    live = LiveAudit.create("sqlite://", "x", History.from_cells(few), COARSE, Costs(1, 100))
+    forecast = Report.of(live, evidence=()).forecast
     assert forecast is not None
     assert forecast.range_in_all(0) == ()
