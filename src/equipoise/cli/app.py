@@ -17,7 +17,7 @@ from equipoise.errors import EquipoiseError
 from equipoise.messages.shell import describe_error
 
 # In the order of the help; the module of each has an ``app``, which is a typer.Typer.
-COMMANDS = ("demo", "read", "check", "plan", "simulate", "audit", "serve", "token")
+COMMANDS = ("demo", "read", "check", "trend", "plan", "simulate", "audit", "serve", "token")
 
 # Typer exports this error's subclass only, and its home has moved between versions.
 UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])

@@ -32,6 +32,14 @@ ReportFile = Annotated[
         "--report", help="Write a page with pictures: a file ending in .html.", metavar="FILE"
     ),
 ]
+ChecksFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--append",
+        help="Add the answer to this .parquet file; equipoise trend draws it over time.",
+        metavar="FILE",
+    ),
+]
 Assumptions = Annotated[
     list[str] | None,
     typer.Option(
@@ -98,6 +106,7 @@ def check(
     leave_out: shared.LeaveOut = None,
     fail_on: shared.FailOn = "",
     report: ReportFile = None,
+    append: ChecksFile = None,
     assume: Assumptions = None,
     deciders: Deciders = None,
     json: shared.Json = False,
@@ -159,8 +168,9 @@ def check(
     )
     questions = question_options.questions()
     failing = parse_verdicts(fail_on)
-    if report is not None:
-        past.refuse_overwriting(report)
+    for output in (report, append):
+        if output is not None:
+            past.refuse_overwriting(output)
     history = past.read(question_options)
 
     # Imported after the table was read: a mistake in it is shown at once.
@@ -195,6 +205,11 @@ def check(
         if report.suffix != ".html":
             raise InvalidInput(f"'--report' of a check must end in .html; got {report.name!r}")
         parts.append(f"wrote {write_check(history, findings, report)}")
+    if append is not None:
+        from equipoise.cli.check_log import append_checks
+
+        append_checks(append, findings, history.cells.total)
+        parts.append(f"added to {append}")
     verdicts = [finding.verdict for finding in findings]
     failure = failure_after(failing, verdicts)
     if Verdict.INCONCLUSIVE in verdicts:
