@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -85,7 +86,8 @@ def conclude(
         _confirm_conclusion(live)
     finding = live.conclude(why)
     verdicts = [] if finding is None else [finding.verdict]
-    show(Output(live.status(), failure=failure_after(failing, verdicts)), json)
+    text = f"{live.status()}\nNext: equipoise audit report {shlex.quote(name)}"
+    show(Output(live.status(), text, failure_after(failing, verdicts)), json)
 
 
 def _confirm_conclusion(live: LiveAudit) -> None:

@@ -108,7 +108,7 @@ def list_audits(ledger: shared.Ledger = shared.DEFAULT_LEDGER, json: shared.Json
     from equipoise import ledger as ledgers
 
     rows = [
-        {"name": row.name, "events": row.seq, "time": row.time, "id": row.uid}
+        {"name": row.name, "events": row.seq, "time": row.time[:19], "id": row.uid}
         for row in ledgers.list_audits(ledger)
     ]
     show(Output(rows, [Table(rows)]), json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -280,7 +281,12 @@ def new(
         actor=actor,
     )
     note = _note_if_past_decides(history, question) if live.finding is None else ""
-    show(Output(live.status(), f"{live.status()}{note}"), json)
+    text = f"{live.status()}{note}"
+    if live.finding is None:
+        text += f"\nNext: equipoise audit ask {shlex.quote(name)} PERSON GROUP DECISION"
+    else:
+        text += f"\nNext: equipoise audit report {shlex.quote(name)}"
+    show(Output(live.status(), text), json)
 
 
 def _note_if_past_decides(history: History, question: Question) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -213,16 +212,8 @@ def check(
     verdicts = [finding.verdict for finding in findings]
     failure = failure_after(failing, verdicts)
     if Verdict.INCONCLUSIVE in verdicts:
-        parts.append(f"Next: equipoise plan {_repeat_source(source, save)}")
+        parts.append(f"Next: equipoise plan {reading.repeat_source(source, save)}")
     show(Output(_as_data(history, findings), parts, failure), json)
-
-
-def _repeat_source(source: Sequence[str], save: str | None) -> str:
-    """Return what reads the same past decisions again: a kept file, or the same arguments."""
-    if save is not None:
-        return shlex.quote(save)
-    options = "" if source[0].endswith(".toml") else " (with the same options)"
-    return f"{shlex.join(source)}{options}"
 
 
 def _as_data(history: History, findings: Sequence[Check]) -> dict[str, Any]:

@@ -29,6 +29,7 @@ STYLES = {"FAIR": "bold green", "UNFAIR": "bold red", "INCONCLUSIVE": "bold yell
 _BEGINNING = re.compile(r"[^:.]*")  # of a line, up to a colon or a full stop
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line ends
 WHOLE_COLUMNS = {"time", "id", "event"}  # a broken time or id cannot be copied
+MIN_COLUMN_WIDTH = 16  # characters that a column of words needs; else rows are printed as blocks
 FIRST_OF_NUMBERS = "0123456789-+[–"  # a cell that begins with one of these is aligned to the right
 
 
@@ -120,6 +121,9 @@ def _print_table(console: Console, table: Table) -> None:
 
     if not table.rows:
         return
+    if _is_too_wide(table, console.width):
+        _print_blocks(console, table)
+        return
     grid = RichTable(
         box=box.SIMPLE_HEAD,
         caption=table.caption or None,
@@ -143,6 +147,30 @@ def _print_table(console: Console, table: Table) -> None:
     for row in table.rows:
         grid.add_row(*(_styled(cell) for cell in row.values()))
     console.print(grid)
+
+
+def _is_too_wide(table: Table, width: int) -> bool:
+    """Return whether times and ids leave the other columns too little room."""
+    whole_width = 0
+    other_width = 0
+    for name in table.rows[0]:
+        cells = [row[name] for row in table.rows]
+        if name in WHOLE_COLUMNS:
+            whole_width += _least_width(name, cells) + 2
+        else:
+            other_width += min(_least_width(name, cells), MIN_COLUMN_WIDTH) + 2
+    return bool(whole_width) and whole_width + other_width > width
+
+
+def _print_blocks(console: Console, table: Table) -> None:
+    """Print each row as lines of a name and a value."""
+    name_width = max(len(name) for name in table.rows[0]) + 2
+    for row in table.rows:
+        console.print()
+        for name, cell in row.items():
+            label = f"  {name.replace('_', ' '):<{name_width}}"
+            console.print(label + without_escapes(format_value(cell)), markup=False)
+    console.print()
 
 
 def _least_width(name: str, cells: Sequence[object]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -431,3 +432,11 @@ class PastDecisions:
     def _is_typed(self, parameter: str) -> bool:
         """Whether a parameter was given on the command line, not by default or environment."""
         return str(self.context.get_parameter_source(parameter)) == "ParameterSource.COMMANDLINE"
+
+
+def repeat_source(source: Sequence[str], save: str | None) -> str:
+    """Return what reads the same past decisions again: a kept file, or the same arguments."""
+    if save is not None:
+        return shlex.quote(save)
+    options = "" if source[0].endswith(".toml") else " (with the same options)"
+    return f"{shlex.join(source)}{options}"

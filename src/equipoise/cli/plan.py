@@ -191,7 +191,10 @@ def plan(
             progress=progress,
         )
     failure = failure_after(failing, [cost_plan.free.verdict])
-    show(Output(cost_plan, plan_parts(cost_plan), failure), json)
+    parts = plan_parts(cost_plan)
+    if cost_plan.cases:
+        parts.append(f"Next: equipoise audit new NAME {reading.repeat_source(source, save)}")
+    show(Output(cost_plan, parts, failure), json)
 
 
 def plan_parts(plan: Plan) -> list[Part]:

@@ -181,4 +181,4 @@ def _read_and_keep(place: str, arguments: dict[str, Any], save: str) -> None:
         history = History.read(place, **arguments)
     typer.echo(f"\n{history}")
     save_reading(save, place, arguments)
-    typer.echo(f"\nwrote {save}; next: equipoise check {save} --metric equal_opportunity")
+    typer.echo(f"\nwrote {save}\nNext: equipoise check {save} --metric equal_opportunity")

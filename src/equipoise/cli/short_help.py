@@ -49,7 +49,7 @@ def _simplify_type(parameter: Any) -> None:
         text: str | None = describe_type(ctx=ctx)
         if text is None or text == "<bool>" or text.startswith("<list"):
             return None
-        # A list of choices may wrap, so that it leaves room for the name of the option.
-        return TYPE_WORDS.get(text, text.strip("<>").replace("|", " | "))
+        # A list of choices has a line each, so that it leaves room for the name of the option.
+        return TYPE_WORDS.get(text, text.strip("<>").replace("|", " |\n"))
 
     parameter.display_type_rich = describe_plainly

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from equipoise._json import JsonValue
+from equipoise._seeds import accepts_random_state
 from equipoise.cells import Cells
 from equipoise.display import Displayable, Row
 from equipoise.errors import InvalidInput, require_kind
@@ -116,6 +117,7 @@ class History(Past, Displayable):
     attributes: Mapping[str, Cells] = field(default_factory=dict, compare=False)
 
     @classmethod
+    @accepts_random_state
     def read(
         cls,
         source: object,
@@ -327,6 +329,7 @@ class History(Past, Displayable):
         return cls.read(table, decision="y_pred", outcome="y_true", **arguments)
 
     @classmethod
+    @accepts_random_state
     def from_cells(
         cls, cells: Cells | Mapping[str, Mapping[str, int]], *, seed: int | None = None
     ) -> History:

@@ -60,6 +60,10 @@ class Past:
     features: Any = field(default=None, repr=False, compare=False, kw_only=True)
     deciders: tuple[tuple[Decider, ...], ...] = field(default=(), repr=False, kw_only=True)
 
+    def __repr__(self) -> str:
+        size = "unlimited" if self.exact else f"{self.cells.total:,g} people"
+        return f"<Past of {len(self.cells)} groups, {size}>"
+
     def restricted_to(self, groups: Collection[str]) -> Self:
         """Return the past decisions about people of these groups alone, in the order of cells."""
         names = [group for group in self.cells if group in groups]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from equipoise._json import JsonValue
@@ -46,6 +47,8 @@ from equipoise.worlds.world import CellWorld
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+TITLE_WIDTH = 40  # characters of a line above the picture of a plan
 
 
 @dataclass(frozen=True)
@@ -158,7 +161,7 @@ class Plan(JsonValue, Displayable):
         return [_audit_row(other) for other in self.others]
 
     def _draw(self, ax: Axes) -> None:
-        from equipoise.display import draw_ranges, wrap_caption
+        from equipoise.display import draw_ranges
 
         costs_reached: list[float] = []
         for case in self.cases:
@@ -173,9 +176,20 @@ class Plan(JsonValue, Displayable):
             rows.append((f"{case.scenario.name}\n{case.scenario.expect}", low, middle, high))
         draw_ranges(ax, rows)
         if rows:
-            ax.set_xscale("log")
+            _make_logarithmic(ax)
         ax.set_xlabel("cost: bar, eight audits in ten; dot, half cost less")
-        ax.set_title(wrap_caption(self.advice), loc="left")
+        # The names of the cases take about half of the picture, so lines are shorter.
+        ax.set_title(fill(self.advice, TITLE_WIDTH), loc="left")
+
+
+def _make_logarithmic(ax: Axes) -> None:
+    """Give a picture a logarithmic axis with a few plain numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0), numticks=6))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda cost, _: format_figures(cost)))
+    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _case_row(case: Forecast) -> Row:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.random import Generator, default_rng
 
 from equipoise._arrays import Array, Ints
+from equipoise._seeds import accepts_random_state
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit
 from equipoise.errors import InvalidInput, require_kind
@@ -33,6 +34,7 @@ FIRST_BATCH = 256
 LARGEST_BATCH = 65_536
 
 
+@accepts_random_state
 def run(
     audit: Audit,
     world: World,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +13,13 @@ from numpy.typing import NDArray
 from equipoise._arrays import Array
 from equipoise._json import JsonValue
 from equipoise.audits.base import Audit
-from equipoise.display import Displayable, Row
+from equipoise.display import FAIR, OPEN, UNFAIR, Displayable, Row, wrap_caption
 from equipoise.finding import Interval
 from equipoise.question import Costs, Question, Verdict
 from equipoise.rates import clopper_pearson
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Ints = NDArray[np.int64]
 
@@ -140,6 +144,24 @@ class Simulation(JsonValue, Displayable):
         names = RUN_FIELDS if self.audit == "exp" else RUN_FIELDS[:-1]
         columns = [getattr(self, name).tolist() for name in names]
         return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+    def _draw(self, ax: Axes) -> None:
+        """Draw how many runs cost how much, by verdict."""
+        colours = {"FAIR": FAIR, "UNFAIR": UNFAIR, "INCONCLUSIVE": OPEN}
+        reached = [name for name in colours if (self.verdict == name).any()]
+        costs = [self.cost[self.verdict == name] for name in reached]
+        ax.hist(
+            costs,
+            bins=min(30, max(5, len(self) // 10)),
+            stacked=True,
+            color=[colours[name] for name in reached],
+            label=[f"{name}, {np.mean(self.verdict == name):.0%} of the runs" for name in reached],
+        )
+        ax.set_xlabel("cost of a run")
+        ax.set_ylabel("runs")
+        ax.legend()
+        title = f"{self.audit} audit, {len(self):,} runs, true gap {100 * self.gap:.3g} points"
+        ax.set_title(wrap_caption(title), loc="left")
 
     def _table(self) -> Sequence[Row]:
         return ()  # a notebook shows the summary

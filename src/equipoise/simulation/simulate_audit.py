@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
 
+from equipoise._seeds import accepts_random_state
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.audits.base import Audit
 from equipoise.audits.catalogue import audit_class, check_options
@@ -28,6 +29,7 @@ from equipoise.worlds import World
 from equipoise.worlds.world import require_world
 
 
+@accepts_random_state
 def simulate(
     audit: str | type[Audit],
     world: World,

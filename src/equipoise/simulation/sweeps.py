@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise._arrays import Array
+from equipoise._seeds import accepts_random_state
 from equipoise.audits.catalogue import audit_class, options_of
 from equipoise.display import BLUE, FAIR, GREY, INK, UNFAIR, Displayable, Progress, Row, silent
 from equipoise.errors import InvalidInput
@@ -92,6 +93,7 @@ class Sweep(Displayable):
         ax.legend()
 
 
+@accepts_random_state
 def sweep(
     audits: Sequence[str],
     world: World,

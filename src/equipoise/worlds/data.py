@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise._arrays import Array
-from equipoise.errors import InvalidInput, UnknownName
+from equipoise._seeds import accepts_random_state
+from equipoise.errors import InvalidInput, UnknownName, few_of
 from equipoise.history import History
 from equipoise.worlds.world import COUNT_NAMES, CellWorld
 
@@ -82,6 +83,10 @@ class Lender:
     threshold: float
     applicants: Mapping[str, Applicants]
 
+    def __repr__(self) -> str:
+        groups = few_of(tuple(self.applicants))
+        return f"<Lender that approves scores from {self.threshold:g}; groups {groups}>"
+
     @property
     def world(self) -> CellWorld:
         """The population, denied people's outcomes included."""
@@ -96,6 +101,7 @@ class Lender:
             }
         return CellWorld.from_counts(counts)
 
+    @accepts_random_state
     def past(self, seed: int = 0) -> DuckDBPyRelation:
         """Draw the table that the lender would own, a row per applicant in random order.
 
@@ -126,6 +132,7 @@ class Lender:
         applications = duckdb.connect().register("applications", columns).table("applications")
         return applications.project("race, score, approved, CAST(repaid AS TINYINT) AS repaid")
 
+    @accepts_random_state
     def history(self, seed: int = 0) -> History:
         """Read the table that :meth:`past` draws."""
         return History.read(self.past(seed), group="race", decision="approved", outcome="repaid")

@@ -10,8 +10,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from equipoise._arrays import Array
+from equipoise._seeds import accepts_random_state
 from equipoise.cells import Cells, GroupCells
-from equipoise.errors import require_in_open_unit
+from equipoise.errors import few_of, require_in_open_unit
 from equipoise.history.past import Past
 from equipoise.mixture.decision_maker import Accepts, HalfSpace
 from equipoise.mixture.families import Family
@@ -77,6 +78,9 @@ class MixtureWorld(ByCells):
 
     mixtures: Mapping[str, GroupMixture]
     feature_rows: int | None = None
+
+    def __repr__(self) -> str:
+        return f"<MixtureWorld of {len(self.mixtures)} groups: {few_of(tuple(self.mixtures))}>"
 
     @cached_property
     def as_cells(self) -> CellWorld:
@@ -151,6 +155,7 @@ class MixtureWorld(ByCells):
         """The true laws, as a model without uncertainty."""
         return MixtureModel({group: mixture.laws for group, mixture in self.mixtures.items()})
 
+    @accepts_random_state
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:
         """Return past decisions with a model of features: the true laws, or fitted ones."""
         generator = np.random.default_rng(seed)
@@ -173,6 +178,7 @@ class MixtureWorld(ByCells):
         )
         return replace(counts, model=features.model, features=features)
 
+    @accepts_random_state
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` people arrive, in random order."""
         generator = np.random.default_rng(seed)

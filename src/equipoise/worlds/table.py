@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise._arrays import Array
-from equipoise.errors import BadData, InvalidInput, UnknownName
+from equipoise._seeds import accepts_random_state
+from equipoise.errors import BadData, InvalidInput, UnknownName, few_of
 from equipoise.history.coding import AND
 from equipoise.history.meanings import read_yes_no
 from equipoise.history.options import Meaning, ReadOptions, Role
@@ -34,6 +35,9 @@ class TableWorld(People, ByCells):
     >>> world.r["f"]
     1.0
     """
+
+    def __repr__(self) -> str:
+        return f"<TableWorld of {len(self):,} people in groups {few_of(self.groups)}>"
 
     @classmethod
     def from_frame(
@@ -101,6 +105,7 @@ class TableWorld(People, ByCells):
         """Return the rows of a group's denied people."""
         return np.flatnonzero((self.group == self.groups.index(group)) & (self.decision == 0))
 
+    @accepts_random_state
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` random rows arrive."""
         rows = np.random.default_rng(seed).integers(len(self), size=size)
@@ -114,6 +119,7 @@ class TableWorld(People, ByCells):
             None if self.price is None else self.price[rows],
         )
 
+    @accepts_random_state
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:
         """Return past decisions on ``size`` random rows; None: the table is the whole past."""
         if size is None:

@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise import metrics
+from equipoise._seeds import accepts_random_state
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import Comparison
 from equipoise.errors import (
     BadData,
     InvalidInput,
     UnknownName,
+    few_of,
     require_in_unit,
     require_kind,
     require_non_negative,
@@ -72,6 +74,9 @@ class People:
     features: NDArray[np.float64] | None = None
     score: NDArray[np.float64] | None = None
     price: NDArray[np.float64] | None = None
+
+    def __repr__(self) -> str:
+        return f"<People: {len(self):,} in groups {few_of(self.groups)}>"
 
     def __len__(self) -> int:
         return len(self.group)
@@ -171,6 +176,9 @@ class CellWorld:
         for group in self.cells:
             require_in_unit(f"r of group {group}", self.r[group])
 
+    def __repr__(self) -> str:
+        return f"<CellWorld of {len(self.cells)} groups: {few_of(self.cells.groups)}>"
+
     @classmethod
     def from_counts(cls, groups: Mapping[str, Mapping[str, float]]) -> CellWorld:
         """Build a world from four non-negative numbers per group, whole or not.
@@ -268,6 +276,7 @@ class CellWorld:
         """Return the true gap."""
         return metrics.gap_given_r(self.cells, self.r, metric, compare)
 
+    @accepts_random_state
     def past(self, size: int | None = None, seed: Seed = 0) -> Past:
         """Return past decisions: on ``size`` random people, or unlimited ones if None.
 
@@ -287,6 +296,7 @@ class CellWorld:
         counts = generator.multinomial(size, visible.ravel() / visible.sum())
         return Past(cells_of(self.groups, counts.reshape(visible.shape)))
 
+    @accepts_random_state
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` people arrive, in random order."""
         # Without the last edge: rounded, the sum may lie below a number that is drawn.

@@ -1,0 +1,49 @@
+"""``random_state``, as other libraries call it, in place of ``seed``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, ParamSpec, TypeVar
+
+from equipoise.errors import InvalidInput
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def accepts_random_state(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function with a parameter ``seed`` be called with ``random_state`` instead.
+
+    Examples
+    --------
+    >>> @accepts_random_state
+    ... def draw(size, seed=0):
+    ...     return seed
+    >>> draw(3, random_state=7), draw(3, 7, random_state=7)
+    (7, 7)
+    """
+    own_signature = signature(function)
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        random_state = kwargs.pop("random_state", None)
+        if random_state is not None:
+            given = own_signature.bind_partial(*args, **kwargs).arguments
+            if "seed" not in given:
+                kwargs["seed"] = random_state
+            elif given["seed"] is not random_state and given["seed"] != random_state:
+                raise InvalidInput(
+                    "'random_state' is another name of 'seed': give one of them; got "
+                    f"seed={given['seed']!r} and random_state={random_state!r}"
+                )
+        return function(*args, **kwargs)
+
+    parameters = list(own_signature.parameters.values())
+    added = Parameter("random_state", Parameter.KEYWORD_ONLY, default=None)
+    has_rest = bool(parameters) and parameters[-1].kind is Parameter.VAR_KEYWORD
+    place = len(parameters) - has_rest
+    parameters.insert(place, added)
+    call.__signature__ = own_signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return call
