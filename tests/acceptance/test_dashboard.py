@@ -60,7 +60,7 @@ def test_from_a_table_to_a_verdict(served: Served, browser: Browser, tmp_path: P
     page.locator("input[name=table]").set_input_files(table)
     page.get_by_role("button", name="Read the columns").click()
     page.get_by_role("button", name="Count the rows").click()
-    expect(page.locator("#result")).to_contain_text("Rows counted")
+    expect(page.locator("#result")).to_contain_text("Rows counted", timeout=20_000)
     page.locator("select[name=metric]").select_option("equal_opportunity")
     page.locator("input[name=tolerance]").fill("10")
     page.locator("input[name=margin]").fill("20")

@@ -32,6 +32,18 @@ REPLY_TEXT: Mapping[str, str] = {
     "paused": "nothing to do (the audit is paused)",
 }
 """Key of a reply, a person's state or why nothing is wanted -> what to do now, or what is known."""
+PERSON_STATE_WORDS: Mapping[str, str] = {
+    "SKIPPED": "no outcome requested",
+    "SCORE_ONLY": "looked at, no outcome requested",
+    "RESERVED": "outcome requested",
+    "EXECUTED": "override carried out",
+    "OVERDUE": "outcome overdue",
+    "REVEALED": "outcome known",
+    "CORRECTED": "outcome corrected",
+    "WITHDRAWN": "declined",
+    "WRITTEN_OFF": "outcome given up",
+}
+"""State of a person -> its words in lists and on the dashboard."""
 UNCHANGED_TEXT: Mapping[str, str] = {
     "RESUMED": "nothing to resume",
     "UPGRADED": "nothing to upgrade",

@@ -20,6 +20,7 @@ from equipoise.ledger.verify import PersonRecord, PersonState
 from equipoise.messages.audit_words import (
     DONE_SENTENCES,
     IRREVERSIBLE_EFFECTS,
+    PERSON_STATE_WORDS,
     WANT_SENTENCES,
 )
 from equipoise.people import (
@@ -192,7 +193,7 @@ def _people_page(
         state=state,
         conflicted=conflicted,
         sought=sought,
-        states=list(PersonState),
+        state_words=PERSON_STATE_WORDS,
     )
 
 

@@ -92,10 +92,10 @@ def _funnel(status: Status, *, uses_scores: bool) -> list[FunnelStep]:
         steps.append(FunnelStep("looked at", considered))
     return [
         *steps,
-        FunnelStep("asked for", considered - states["SCORE_ONLY"]),
+        FunnelStep("outcome requested", considered - states["SCORE_ONLY"]),
         FunnelStep("carried out or answered", answered + states["EXECUTED"]),
         FunnelStep("outcome known", answered, "REVEALED"),
-        FunnelStep("refused", states["WITHDRAWN"], "WITHDRAWN"),
+        FunnelStep("declined", states["WITHDRAWN"], "WITHDRAWN"),
         FunnelStep("given up", states["WRITTEN_OFF"], "WRITTEN_OFF"),
     ]
 
