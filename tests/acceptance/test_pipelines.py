@@ -56,6 +56,13 @@ def test_checks_are_kept_and_drawn_over_time(
     drawn = equipoise("trend", "checks.parquet").stdout
     assert "UNFAIR" in drawn
     assert "#" in drawn
+    # A name must not steer the terminal, also at the head of a column.
+    hostile = "\n".join(ROWS).replace("A,", "\x1b[31m[red]A,")
+    Path("hostile.csv").write_text(hostile + "\n")
+    equipoise("check", "hostile.csv", *options, "--append", "hostile.parquet")
+    drawn = equipoise("trend", "hostile.parquet", columns=200).stdout
+    assert "\x1b" not in drawn
+    assert "\\x1b[31m[red]A" in drawn
     # What is no file of checks is neither read nor overwritten.
     for name, text in (("loans.csv", "must end in .parquet"), ("other.parquet", "no file that")):
         Path("other.parquet").write_text("something else")

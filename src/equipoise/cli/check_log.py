@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import secrets
 from collections.abc import Sequence
@@ -62,7 +63,8 @@ def read_checks(path: Path) -> list[tuple[Any, ...]]:
     require_parquet(path)
     if not path.exists():
         raise InvalidInput(f"File not found: {path}")
-    query = f"SELECT {', '.join(COLUMNS)} FROM read_parquet({_quoted(path)})"
+    pattern = Path(glob.escape(str(path)))  # DuckDB would take a star in the name for a pattern
+    query = f"SELECT {', '.join(COLUMNS)} FROM read_parquet({_quoted(pattern)})"
     try:
         with duckdb.connect() as connection:
             return connection.execute(f"{query} ORDER BY time").fetchall()

@@ -118,6 +118,7 @@ def _print_table(console: Console, table: Table) -> None:
     """Print rows, words to the left and numbers to the right."""
     from rich import box
     from rich.table import Table as RichTable
+    from rich.text import Text
 
     if not table.rows:
         return
@@ -139,7 +140,7 @@ def _print_table(console: Console, table: Table) -> None:
         # A column that holds verdicts, times or ids keeps its cells whole; its header may wrap.
         is_whole = name in WHOLE_COLUMNS or (not is_first and (has_verdicts or not table.wrap))
         grid.add_column(
-            name.replace("_", " "),
+            Text(without_escapes(name.replace("_", " "))),  # it may be a group's name
             justify="right" if has_numbers and not is_first else "left",
             overflow="fold",
             width=_least_width(name, cells) if is_whole else None,
