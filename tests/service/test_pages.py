@@ -385,6 +385,25 @@ def test_a_file_is_taken_where_tables_are_read_and_nowhere_else(served: Served) 
     assert served.as_("auditor").get("/v1/audits/check/status").json()["paused"] is None
 
 
+def test_only_auditors_enter_data_and_an_address_puts_no_words_on_a_page(served: Served) -> None:
+    served.create("entry", audit="adaptive", options={})
+    auditor = log_in(served)
+    assert "Enter data" in auditor.get("/audits/entry").text
+    assert auditor.get("/audits/entry/enter").status_code == 200
+    for role in ("approver", "regulator"):
+        other = log_in(served, role)
+        assert "Enter data" not in other.get("/audits/entry").text
+        assert other.get("/audits/entry/enter").status_code == 403
+        # The report is shown where no script can run in it.
+        shown = other.get("/audits/entry/report/view")
+        assert "NO VERDICT YET" in shown.text
+        assert "sandbox" in shown.headers["content-security-policy"]
+    for page in ("/audits/entry", "/audits/entry/enter"):
+        assert "Call this number" not in auditor.get(f"{page}?done=Call+this+number.").text
+    served.result("entry", "ask", "p1", **ASK)
+    assert "<b>1 override</b>" in auditor.get("/audits/entry").text
+
+
 def test_pause_of_what_has_ended_says_so(served: Served) -> None:
     served.create("ended")
     served.result("ended", "conclude", why="enough", role="auditor")
