@@ -9,7 +9,8 @@ Bets are fixed, so the evidence against a cell is a function of counts: of label
 are 1, and that are unknown because they are pending or were withdrawn (these count with the smaller
 of their factors). A cell is refuted if this function, of what is known now, reaches the bar over
 all requests so far, or over those up to the end of an earlier epoch (since the last file of random
-accepts came). Epochs end at plans, and whenever requests have grown by a tenth. Each of these
+accepts came). Epochs end at plans, and whenever requests have grown by a tenth. After the
+first pending request few of these ends are looked at. Each of these
 values is at most that of all true outcomes, which is one supermartingale in request order; so it
 does not matter who decides which outcomes are told, or when.
 
@@ -42,6 +43,7 @@ PENDING = -2
 PILOT_LABELS = 5  # labels per group before the first plan
 REPLAN_GROWTH = 1.2  # labels grow by this factor between two plans
 EPOCH_GROWTH = 1.1  # requests grow by this factor in an epoch, if no plan ends it before
+PENDING_GROWTH = 1.5  # … but the ends of few epochs are remembered that have pending requests
 MAX_LEAD = 1.1  # a group may run this far ahead of its share while another is waited for
 PLAN_SHRINKAGE = (
     0.5  # shrinkage in plans: with n labels, information i counts as i * n i / (n i + 0.5)
@@ -153,6 +155,7 @@ class Evidence:
         self._plain = np.zeros((0, k), dtype=bool)
         self._equivalents = np.zeros((0, k))
         self._counts = np.zeros((0, k, 3))
+        self._pending = np.zeros(0, dtype=np.intp)  # requests of each epoch without an outcome
         self.labels = np.zeros((k, 3))
         """All that is observed, by group and outcome, in label equivalents."""
         self._begin_epoch([None] * k)
@@ -211,6 +214,7 @@ class Evidence:
             asked = np.bincount(part, minlength=len(self.labels))
             self._counts[-1, :, UNKNOWN] += asked * self._plain[-1]
             self.labels[:, UNKNOWN] += asked * self._equivalents[-1]
+            self._pending[-1] += len(part)
             self._groups += part.tolist()
             taken += len(part)
         if ends is not None:
@@ -229,6 +233,7 @@ class Evidence:
             self.outcomes[number] = outcome
         groups = np.array([self._groups[n] for n in asked], dtype=np.intp)
         epochs = self._starts.searchsorted(numbers, side="right") - 1
+        np.add.at(self._pending, epochs, (outcomes == PENDING) * 1 - (old == PENDING))
         change = _COLUMNS[np.maximum(outcomes, UNKNOWN)] - _COLUMNS[np.maximum(old, UNKNOWN)]
         np.add.at(self._counts, (epochs, groups), change * self._plain[epochs, groups, None])
         (zeros, ones, unknown), (end_0, end_1) = change.T, self._observation_ends_of(asked).T
@@ -274,10 +279,13 @@ class Evidence:
         """How bets on each group are sized from now on; None: its observations are labels."""
         equivalents = [1.0 if s is None else s.label_equivalents for s in bet_scales]
         self._starts = np.append(self._starts, n)
+        growth = np.floor(np.log(np.maximum(self._starts[1:], 1)) / log(PENDING_GROWTH))
+        self._sparse_ends = np.diff(growth, prepend=-1.0) > 0.0
         self._bet_scales.append(bet_scales)
         self._plain = np.append(self._plain, [[s is None for s in bet_scales]], axis=0)
         self._equivalents = np.append(self._equivalents, [equivalents], axis=0)
         self._counts = np.append(self._counts, np.zeros((1, k, 3)), axis=0)
+        self._pending = np.append(self._pending, 0)
         longest = (
             max(_MIN_EPOCH_REQUESTS, int(EPOCH_GROWTH * n) - n)
             if self._rescale_bets is None
@@ -505,7 +513,9 @@ class Evidence:
 
     def _evaluate(self, looks: CountPath) -> int:
         """Find the first look that gives a verdict; return its place, or how many there are."""
-        if self._settled < len(self._starts) - 1:  # else each look would repeat the epoch's end
+        # Else each look would repeat the epoch's end. That costs less where there are many cells.
+        has_new_epoch = self._settled < len(self._starts) - 1
+        if has_new_epoch and len(self._reachable) == 2 and not self._pending.any():
             self._settle()
         fair, unfair = (
             self._first_refuting(c, looks) for c in (self._against_unfair, self._against_fair)
@@ -545,13 +555,17 @@ class Evidence:
             starts = np.cumsum([0, *(len(cover.hardest) for cover in covers[:-1])])
             hardest = self._hardest_together(covers)
             if hardest is not None:
-                found = self._evidence_if_standing(hardest, hardest.standing, looks)
-                return np.asarray(np.minimum.reduceat(found, starts, axis=1).sum(axis=1))
-        least = [
-            self._evidence_if_standing(cover, np.array(cover.hardest), looks).min(axis=1)
-            for cover in covers
-        ]
-        return np.asarray(np.sum(least, axis=0))
+                least = self._least_standing(hardest, hardest.standing, looks, starts)
+                return np.asarray(least.sum(axis=1))
+        whole = np.zeros(1, dtype=np.intp)
+        least = np.concatenate(
+            [
+                self._least_standing(cover, np.array(cover.hardest), looks, whole)
+                for cover in covers
+            ],
+            axis=1,
+        )
+        return np.asarray(least.sum(axis=1))
 
     def _hardest_together(self, covers: list[Refutation]) -> Refutation | None:
         """Return the hardest cells of all covers as one; None if their bets differ in kind."""
@@ -568,15 +582,29 @@ class Evidence:
         _, hardest = kept
         return hardest
 
-    def _evidence_if_standing(self, cover: Refutation, cells: Ints, looks: CountPath) -> Array:
-        """Return the evidence against cells, shape (looks, cells); infinite if refuted before."""
-        stands = np.ones(len(cells), dtype=bool)
-        for before in self._evidence_at_epoch_ends(cover, cells):
-            stands &= before < cover.bar
-        if not stands.any():
-            return np.full((len(looks.counts), len(cells)), inf)
+    def _least_standing(
+        self, cover: Refutation, cells: Ints, looks: CountPath, starts: Ints
+    ) -> Array:
+        """Return the least evidence in every run of cells, shape (looks, runs).
+
+        Cells that were refuted before are left out; it is infinite if all of a run were. Of one
+        look only the least of every run has to be asked about, and the next one if it was.
+        """
         found = cover.cells.evidence(self._log_wealth(cover, cells, looks))
-        return np.where(stands, found, inf)
+        run = np.searchsorted(starts, np.arange(len(cells)), side="right") - 1
+        unasked = np.ones(len(cells), dtype=bool)
+        while unasked.any():
+            asked = np.flatnonzero(unasked)
+            if len(found) == 1:
+                order = np.lexsort((found[0], run))
+                least = order[np.diff(run[order], prepend=-1) > 0]
+                asked = least[unasked[least] & np.isfinite(found[0, least])]
+            if not len(asked):
+                break
+            unasked[asked] = False
+            for before in self._evidence_at_epoch_ends(cover, cells[asked]):
+                found[:, asked[before >= cover.bar]] = inf
+        return np.asarray(np.minimum.reduceat(found, starts, axis=1))
 
     def _least_evidence(self, cover: Refutation, look: CountPath) -> float:
         """Return the least evidence against a cell that stands; infinite if none does."""
@@ -610,14 +638,29 @@ class Evidence:
         first, last = max(self._stale, self._file_epoch), len(self._starts) - 1
         if first >= last:
             return
-        ends = self._counts.cumsum(axis=0)[first:last]
+        epochs = first + np.flatnonzero(self._remembered_ends()[first:])
+        if not len(epochs):
+            return
+        ends = self._counts.cumsum(axis=0)
         if self._rescale_bets is None:
-            yield from cover.cells.evidence_of_counts(ends, np.arange(len(cover.cells))[cells])
+            places = np.arange(len(cover.cells))[cells]
+            yield from cover.cells.evidence_of_counts(ends[epochs], places)
             return
         gain = self._past_gain(cover, cells, first)
-        for end, epoch in zip(ends, range(first, last), strict=True):
+        for epoch in range(first, last):
             gain = gain + self._gain(cover, cells, [epoch])
-            yield cover.cells.evidence(cover.cells.log_wealth(end, cells, gain))
+            if epoch in epochs:
+                yield cover.cells.evidence(cover.cells.log_wealth(ends[epoch], cells, gain))
+
+    def _remembered_ends(self) -> Flags:
+        """Say which epochs' ends are looked at again when outcomes come.
+
+        All up to the first pending request. After it outcomes come in any order, and each of them
+        changes many ends: only one is looked at for each growth of requests by ``PENDING_GROWTH``.
+        Any end may be looked at or not: each is a value of the same supermartingale.
+        """
+        is_known = self._pending[:-1].cumsum() == 0
+        return np.asarray(is_known | self._sparse_ends)
 
     def _settle(self) -> None:
         """Bring the cells that stand in line with outcomes of past epochs that came since."""
@@ -628,7 +671,8 @@ class Evidence:
             for found in self._evidence_at_epoch_ends(cover, cover.standing):
                 stands &= found < cover.bar
             # An epoch that has just begun ends the last one where it stands now.
-            if found is not None and self._rescale_bets is None and not self._counts[last].any():
+            is_last_end = not self._counts[last].any() and bool(self._remembered_ends()[-1])
+            if found is not None and self._rescale_bets is None and is_last_end:
                 cover.seen = self._counts.sum(axis=0), found
             cover.drop(stands)
             cover.gain = np.asarray(self._past_gain(cover, slice(None), last))

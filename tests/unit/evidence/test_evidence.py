@@ -284,6 +284,7 @@ def test_a_verdict_is_found_when_all_cells_are_looked_at(setup: Setup, seed: int
 def refuted_by_definition(evidence: Evidence) -> list[bool]:
     """Say of either wrong answer whether it is refuted, from the definition alone."""
     counts = evidence._counts.cumsum(axis=0)
+    counts = counts[np.append(evidence._remembered_ends(), True)]  # ends of epochs, and now
     found = []
     for against in (evidence._against_unfair, evidence._against_fair):
         least, bar = 0.0, against[0].bar
