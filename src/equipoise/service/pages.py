@@ -473,7 +473,15 @@ def _batch_page(
         batch.add(row)
         if isinstance(row.result, Reply) and _is_new_override(row.command, row.result):
             wanted.append(row.person)
-    return _page(context, "batch.html", here=here, title=title, batch=batch, wanted=wanted)
+    return _page(
+        context,
+        "batch.html",
+        here=here,
+        title=title,
+        batch=batch,
+        wanted=wanted,
+        waiting=context.reader.waiting(),
+    )
 
 
 def _is_new_override(command: object, reply: Reply) -> bool:

@@ -81,7 +81,8 @@ async def look(caller: Reader, request: Request) -> Response:
                 return _page(caller, form, reading=reading)
             past = await _read_past(form, reading, state.uploads)
         if step == "count":
-            return _page(caller, form, reading=reading, past=past, left_out=reading.left_out)
+            left_out = [group for group in reading.left_out if group in past.history.cells]
+            return _page(caller, form, reading=reading, past=past, left_out=left_out)
         shown = await run_in_threadpool(_result, form, past, state.audits, step)
         return shown if isinstance(shown, Response) else _page(caller, form, past=past, **shown)
     except _UnreadUpload as refusal:

@@ -19,8 +19,10 @@ from equipoise.history.guided_reading import (
     ask_for_columns,
     ask_for_values,
 )
+from equipoise.history.meanings import bit_of_yes
+from equipoise.history.options import ROLES, Role
 from equipoise.history.presets import load_preset, preset_names
-from equipoise.history.values import STANDARD_BITS, is_missing, key_of
+from equipoise.history.values import STANDARD_BITS, choose_labels, is_missing, key_of, tally
 from equipoise.messages import OpenChoice, ReadingProposal
 from equipoise.messages.form import BETWEEN, FIELD_TITLES, FieldContent, filled_fields
 from equipoise.service.forms import Form
@@ -181,7 +183,7 @@ class ReadingForm:
                 return profile
         return None
 
-    def value_choices(self, role: str) -> list[ValueChoice]:
+    def value_choices(self, role: Role) -> list[ValueChoice]:
         """Return the values of a decision or an outcome, frequent ones first, blanks last."""
         profile = self._profile_of(role)
         if profile is None:
@@ -192,9 +194,13 @@ class ReadingForm:
             for question in ask_for_values(role, profile.column, [profile])
         }
         explained = _explained_values(self.preset, role)
+        # A column called "default" may have 1 for bad: then only a person can know.
+        is_about_failure = bit_of_yes(role, profile.column) == 0
         choices = []
         for value, rows in _distinct_values(profile):
-            standard = {1: one, 0: zero}.get(STANDARD_BITS.get(key_of(value), -1), "")
+            standard = ""
+            if not is_about_failure:
+                standard = {1: one, 0: zero}.get(STANDARD_BITS.get(key_of(value), -1), "")
             proposal = explained.get(key_of(value)) or proposals.get(key_of(value), standard)
             chosen = self._answer(role, value) or proposal
             choices.append(ValueChoice(value, rows, MEANINGS[role], chosen))
@@ -274,11 +280,9 @@ class ReadingForm:
 
     def _add_answers(self, options: dict[str, Any]) -> None:
         """Add what was chosen for values; fields that say nothing about this table are left out."""
-        answers = {}
-        for role in MEANINGS:
+        answers: dict[tuple[str, str], str] = {}
+        for role in ROLES:
             choices = [choice for choice in self.value_choices(role) if choice.chosen]
-            if all(_is_standard(role, choice) for choice in choices):
-                choices = [choice for choice in choices if not choice.value]
             answers.update({(role, choice.value): choice.chosen for choice in choices})
         blank_decision = answers.pop(("decision", ""), "")
         answers.pop(("outcome", ""), "")
@@ -309,25 +313,16 @@ def _distinct_values(profile: ColumnProfile) -> list[tuple[str, int]]:
 
     Spellings that are read as one value, such as ``White`` and ``white``, are one.
     """
-    by_frequency = sorted(profile.values.items(), key=lambda item: -item[1])
-    spellings: dict[str, str] = {}
-    rows_by_value: dict[str, int] = {}
-    for value, rows in by_frequency:
-        if not is_missing(value):
-            spelling = spellings.setdefault(key_of(value), value)
-            rows_by_value[spelling] = rows_by_value.get(spelling, 0) + rows
-    return sorted(rows_by_value.items(), key=lambda item: -item[1])
+    present = {value: rows for value, rows in profile.values.items() if not is_missing(value)}
+    rows_by_key = tally((key_of(value), rows) for value, rows in present.items())
+    labels = choose_labels(present)  # as groups are called once the table is read
+    return sorted(
+        ((labels[key], rows) for key, rows in rows_by_key.items()), key=lambda item: -item[1]
+    )
 
 
 def _count_blanks(profile: ColumnProfile) -> int:
     return sum(rows for value, rows in profile.values.items() if is_missing(value))
-
-
-def _is_standard(role: str, choice: ValueChoice) -> bool:
-    """Whether a value means what it means without a word: 1, 0 or nothing."""
-    one, zero, _ = MEANINGS[role]
-    meaning = {1: one, 0: zero}.get(STANDARD_BITS.get(key_of(choice.value), -1))
-    return not choice.value or choice.chosen == meaning
 
 
 def _numbered_choices(form: Form, role: str) -> list[tuple[str, str]]:
