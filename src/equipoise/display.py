@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
 
-# Colour-blind readers tell these apart, by lightness where colours are lost in print.
-INK = "#1f2933"
-GREY = "#5f6c7b"
-BLUE = "#24588f"
-FAIR = "#00735c"
-UNFAIR = "#b0440f"
-OPEN = "#80600c"  # no answer: in progress, INCONCLUSIVE, or either answer is right
+# Colour-blind readers tell these apart, by lightness where colours are lost in print. They are
+# the colours of the same meaning in report/templates/look.css; a test compares them.
+INK = "#1b2430"
+GREY = "#55606d"
+BLUE = "#1f5a9c"
+FAIR = "#006b57"
+UNFAIR = "#a63c06"
+OPEN = "#755600"  # no answer: in progress, INCONCLUSIVE, or either answer is right
 
 STYLE: dict[Any, Any] = {
     "font.size": 10.0,

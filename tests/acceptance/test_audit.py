@@ -92,7 +92,7 @@ def test_an_audit_from_beginning_to_report(ledger: str, tmp_path: Path) -> None:
     report = equipoise("audit", "report", "loans", *targets, "-l", ledger)
     assert report.returncode == 0, report.stderr
     assert json.loads(made[1].read_text())["name"] == "loans"
-    assert "Fairness audit: loans" in made[0].read_text()
+    assert "loans, audit report" in made[0].read_text()
 
     export = equipoise("audit", "export", "loans", "--to", tmp_path / "out" / "a.jsonl",
                        "--verifier", "-l", ledger, "--json")  # fmt: skip

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
 import equipoise as eq
+from equipoise import display
 from equipoise.display import Displayable
 from equipoise.errors import InvalidInput
 from equipoise.finding import Finding, Interval, separation
@@ -25,7 +28,7 @@ QUESTION = eq.Question("equal_opportunity", gamma=0.1, epsilon=0.2)
 
 
 NAMES = ("Finding", "Check", "Plan", "Simulation", "Status", "History")
-DRAWN = ("Finding", "Check", "Plan")
+DRAWN = ("Finding", "Check", "Plan", "Simulation")
 
 
 @cache
@@ -159,3 +162,21 @@ def test_audits_print_what_they_are() -> None:
     assert repr(audit) == (
         "<AdaptiveAudit of equal opportunity in 2 groups: no verdict yet, 0 labels, cost 0>"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "colour"),
+    [
+        ("ink", display.INK),
+        ("muted", display.GREY),
+        ("now", display.BLUE),
+        ("fair", display.FAIR),
+        ("unfair", display.UNFAIR),
+        ("open", display.OPEN),
+    ],
+)
+def test_pictures_and_pages_have_the_same_colours(name: str, colour: str) -> None:
+    style = (Path(display.__file__).parent / "report/templates/look.css").read_text("utf-8")
+    first_value = re.search(rf"--{name}: (#[0-9a-f]+);", style)
+    assert first_value is not None
+    assert first_value.group(1) == colour

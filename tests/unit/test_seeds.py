@@ -38,6 +38,8 @@ def test_worlds_and_histories_have_short_reprs() -> None:
 def test_a_simulation_and_a_plan_are_drawn_within_their_picture() -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
+    from matplotlib import pyplot
+
     runs = eq.simulate("adaptive", WORLD, QUESTION, eq.Costs(), repeats=5, n_jobs=1)
     plan = eq.plan(WORLD.past(3000, 0), QUESTION, eq.Costs(label=400))
     for result in (runs, plan):
@@ -45,3 +47,4 @@ def test_a_simulation_and_a_plan_are_drawn_within_their_picture() -> None:
         figure.canvas.draw()
         title = figure.axes[0]._left_title.get_window_extent()
         assert title.x1 <= figure.bbox.x1
+        pyplot.close(figure)

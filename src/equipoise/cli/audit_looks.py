@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from equipoise.cli import options as shared
-from equipoise.cli.console import Output, Table, failure_after, show, show_activity
+from equipoise.cli.console import Output, Table, failure_after, show, show_activity, wrap_lines
 from equipoise.cli.option_values import parse_verdicts
 from equipoise.errors import InvalidInput
 
@@ -86,7 +86,7 @@ def status(
         text += f"\n  forecast    {describe_expected_cost(forecast, audit_status)}"
     data = {**audit_status.to_dict(), "forecast": forecast}
     verdicts = [] if audit_status.finding is None else [audit_status.finding.verdict]
-    show(Output(data, text, failure_after(failing, verdicts)), json)
+    show(Output(data, wrap_lines(text), failure_after(failing, verdicts)), json)
 
 
 def log(

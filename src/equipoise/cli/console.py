@@ -11,6 +11,8 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import typer
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 STYLES = {"FAIR": "bold green", "UNFAIR": "bold red", "INCONCLUSIVE": "bold yellow",
           "recommended": "bold", "note": "yellow", "missing": "yellow"}  # fmt: skip
 _BEGINNING = re.compile(r"[^:.]*")  # of a line, up to a colon or a full stop
+_LABEL = re.compile(r" +\S+ {2,}| +")  # of a line of the status: spaces, and a word in a column
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line ends
 WHOLE_COLUMNS = {"time", "id", "event"}  # a broken time or id cannot be copied
 MIN_COLUMN_WIDTH = 16  # characters that a column of words needs; else rows are printed as blocks
@@ -191,6 +194,29 @@ def _styled(cell: object) -> Text:
 def without_escapes(text: str) -> str:
     """Return a text whose control characters are visible: a name must not steer a terminal."""
     return _CONTROLS.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
+
+
+def wrap_lines(text: str) -> str:
+    """Return a text whose lines fit the terminal; what goes on is indented below its column.
+
+    A file or a pipe gets the lines as they are.
+    """
+    if not sys.stdout.isatty():
+        return text
+    width = get_terminal_size().columns
+    return "\n".join(_wrap_line(line, width) for line in text.splitlines())
+
+
+def _wrap_line(line: str, width: int) -> str:
+    label = _LABEL.match(line)
+    indent = 2 if label is None else min(len(label.group()), width // 3)
+    return fill(
+        line,
+        width,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def can_ask() -> bool:
