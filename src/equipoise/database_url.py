@@ -109,6 +109,21 @@ def display_url(url: str) -> str:
     return f"{text}?{'&'.join(shown_parameters)}" if shown_parameters else text
 
 
+def display_path(path: str) -> str:
+    """Return the path of a file; of what seems to be a mistyped address, no part.
+
+    Examples
+    --------
+    >>> display_path("loans.csv")
+    'loans.csv'
+    >>> display_path("postgresql:/anna:secret@db/audits")
+    '*** (an address of a database begins with, for example, postgresql://)'
+    """
+    if "@" not in path and "password" not in path.casefold():
+        return path
+    return f"{_HIDDEN} (an address of a database begins with, for example, postgresql://)"
+
+
 def hide_secrets(message: str, url: str) -> str:
     """Return a driver's message without the password and the secret parameters of an address.
 

@@ -25,7 +25,7 @@ from duckdb import DuckDBPyConnection, DuckDBPyRelation
 from sqlalchemy import FromClause
 from sqlalchemy.exc import ArgumentError
 
-from equipoise.database_url import check_database_url, display_url
+from equipoise.database_url import check_database_url, display_path, display_url
 from equipoise.errors import BadData, InvalidInput, MissingExtra, UnknownName
 from equipoise.history.options import ReadOptions, places_of
 from equipoise.history.problems import InvalidReading
@@ -188,7 +188,7 @@ def _files_of(pattern: str) -> tuple[list[str], int]:
         return [pattern], 0
     paths = sorted(glob.glob(pattern, recursive=True))
     if not paths:
-        raise InvalidInput(f"File not found: {pattern}")
+        raise InvalidInput(f"File not found: {display_path(pattern)}")
     return paths, 0
 
 

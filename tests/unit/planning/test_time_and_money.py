@@ -55,13 +55,16 @@ def dated(days: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["day", "group", "approved", "good"])
 
 
+COARSE = eq.Question("equal_opportunity", gamma=0.1, epsilon=0.4)
+
+
 def test_arrivals_come_from_the_dates_of_the_table() -> None:
     reading: dict[str, Any] = {"group": "group", "decision": "approved", "outcome": "good"}
-    plan = eq.plan(dated(100), QUESTION, outcome_after=90, date="day", **reading)
+    plan = eq.plan(dated(100), COARSE, outcome_after=90, date="day", **reading)
     assert plan.arrivals is not None
     assert plan.arrivals.per_day == 40.0
     assert "as in the table, from 2024-01-01 to 2024-04-09" in str(plan)
-    given = eq.plan(dated(100), QUESTION, arrivals_per_day=80, date="day", **reading)
+    given = eq.plan(dated(100), COARSE, arrivals_per_day=80, date="day", **reading)
     assert given.arrivals is not None
     assert given.arrivals.per_day == 80
     assert "as you say" in str(given)
@@ -71,7 +74,7 @@ def test_arrivals_come_from_the_dates_of_the_table() -> None:
     few_days = eq.History.read(dated(5), date="day", **reading)
     assert few_days.summary is not None
     assert few_days.summary.arrivals_per_day is None
-    assert eq.plan(dated(100), QUESTION, **reading).times == ()
+    assert eq.plan(dated(100), COARSE, **reading).times == ()
 
 
 def test_a_plan_shows_what_is_requested_while_outcomes_are_awaited() -> None:
