@@ -18,7 +18,7 @@ from equipoise.messages.shell import describe
 from equipoise.question import Question, Verdict
 
 if TYPE_CHECKING:
-    from equipoise.free_check import Check
+    from equipoise.free_check import Assume, Check
     from equipoise.history import History
     from equipoise.messages.answer import Answer
 
@@ -181,15 +181,7 @@ def check(
     if len(limits) < len(assume or ()):
         deciders = "as_random"
     assumption = Assume.parse(limits) if limits else None
-    if assumption is not None:
-        for limited_group in (*assumption.r_at_most, *assumption.r_at_least):
-            if limited_group not in history.cells:
-                raise UnknownName("group in '--assume'", limited_group, history.cells.groups)
-    if deciders is not None and not history.deciders:
-        raise InvalidInput(
-            f"'--assume {DECIDERS_AS_RANDOM}' needs '--decider COLUMN', the column that names who "
-            "decided"
-        )
+    _require_known_names(history, assumption, deciders)
     findings = [
         check_free(history, question, assume=assumption, deciders=deciders)
         for question in questions
@@ -214,6 +206,19 @@ def check(
     if Verdict.INCONCLUSIVE in verdicts:
         parts.append(f"Next: equipoise plan {reading.repeat_source(source, save)}")
     show(Output(_as_data(history, findings), parts, failure), json)
+
+
+def _require_known_names(history: History, assumption: Assume | None, deciders: str | None) -> None:
+    """Refuse assumptions about groups, or deciders, that the historical data do not have."""
+    if assumption is not None:
+        for limited_group in (*assumption.r_at_most, *assumption.r_at_least):
+            if limited_group not in history.cells:
+                raise UnknownName("group in '--assume'", limited_group, history.cells.groups)
+    if deciders is not None and not history.deciders:
+        raise InvalidInput(
+            f"'--assume {DECIDERS_AS_RANDOM}' needs '--decider COLUMN', the column that names who "
+            "decided"
+        )
 
 
 def _as_data(history: History, findings: Sequence[Check]) -> dict[str, Any]:

@@ -240,19 +240,24 @@ def _restore_rules(rules: LedgerRules, data: Mapping[str, Any]) -> None:
     rules.head.overrun = _count(overrun)
     _require(set(data["groups"]) == set(rules.people.groups), "other groups")
     for name in rules.people.groups:
-        approved, denied, states, *counts = data["groups"][name]
-        in_flight, positive, negative, *money = map(_count, counts)
-        tally = GroupTally(
-            _count(approved),
-            _count(denied),
-            {_text(state): _count(n) for state, n in states.items()},
-            in_flight,
-            positive,
-            negative,
-            *money,
-        )
+        tally = _tally_from(data["groups"][name])
         rules.people.groups[name] = tally
         rules.people.arrived += tally.approved + tally.denied
+
+
+def _tally_from(row: Sequence[Any]) -> GroupTally:
+    """Return a group's counts, which the cache holds in the order of the fields."""
+    approved, denied, states, *counts = row
+    in_flight, positive, negative, *money = map(_count, counts)
+    return GroupTally(
+        _count(approved),
+        _count(denied),
+        {_text(state): _count(n) for state, n in states.items()},
+        in_flight,
+        positive,
+        negative,
+        *money,
+    )
 
 
 def _drift_from(data: Mapping[str, Any], rules: LedgerRules) -> DriftCounts:
