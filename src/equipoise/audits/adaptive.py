@@ -408,7 +408,8 @@ class AdaptiveAudit(Audit):
             self._samplers[self._group_positions[ticket.group]].learn(numbers, records, outcomes)
         self._require_evidence().record(numbers, outcomes)
 
-    def _apply_correction(self, step: Step, *, examine: bool) -> None:
+    def _apply_correction(self, step: Step, *, examine: bool, more_follow: bool = False) -> None:
+        """Apply a correction; ``more_follow`` leaves the examination to the last of a run."""
         ticket = step.ticket
         outcome = step.outcome
         self._require_answered(ticket)
@@ -422,7 +423,7 @@ class AdaptiveAudit(Audit):
             sampler = self._samplers[self._group_positions[ticket.group]]
             sampler.relearn(number, ticket.score_record.score, outcome)
         evidence.record(np.array([number]), np.array([outcome]))
-        if examine or self._finding is not None:
+        if not more_follow and (examine or self._finding is not None):
             self._reopen()
             verdict = evidence.advance(replan=False)
             if verdict is not None:

@@ -60,7 +60,7 @@ class Replayer:
             if step.kind == "corrected" or step.ticket.want is Want.NOTHING:
                 # Steps before this one have to be in the audit first.
                 self._apply_batch(batch, position)
-                self._apply_alone(step, position)
+                self._apply_alone(step, position, is_stop=position in stops)
                 is_batch_done = True
             else:
                 batch.append(step)
@@ -80,10 +80,18 @@ class Replayer:
         is_last = position in (self._last_request, len(self._log))
         return is_last or self._audit.assist is not None
 
-    def _apply_alone(self, step: Step, position: int) -> None:
+    def _apply_alone(self, step: Step, position: int, *, is_stop: bool) -> None:
         audit = self._audit
         if step.kind == "corrected":
-            audit._apply_correction(step, examine=position > self._last_request)
+            is_after_last_request = position > self._last_request
+            next_steps = self._log[position : position + 1]
+            # Each correction takes back what the one before may have decided.
+            more_follow = any(following.kind == "corrected" for following in next_steps)
+            audit._apply_correction(
+                step,
+                examine=is_after_last_request,
+                more_follow=more_follow and is_after_last_request and not is_stop,
+            )
             return
         # Nothing was wanted of this person. To choose that may have closed a group or ended the
         # audit, for lack of money, so the audit chooses again.

@@ -168,3 +168,22 @@ def test_a_plan_that_a_verdict_put_off_is_made_at_the_next_answer_even_a_withdra
     at_once.restore(log)
     assert verdicts[-5:] == [True, False, False, False, False]
     assert standing(at_once) == standing(one_by_one)
+
+
+def test_a_run_of_corrections_is_examined_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    audit = made(0.05, None)
+    log = run(audit, 60, 3)
+    told = [step for step in log if step.kind == "told"][:8]
+    assert len(told) == 8
+    for step in told:
+        assert step.outcome is not None
+        log.append(Step("corrected", step.ticket, 1 - step.outcome))
+        audit.correct(step.ticket, 1 - step.outcome)
+    looks = []
+    advance = Evidence.advance
+    again = made(0.05, None)
+    list(again.replay(log[:-8]))
+    monkeypatch.setattr(Evidence, "advance", lambda *a, **k: looks.append(1) or advance(*a, **k))
+    list(again.replay(log[-8:]))
+    assert len(looks) == 1
+    assert standing(again) == standing(audit)
