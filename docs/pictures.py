@@ -48,10 +48,10 @@ def main(kind: str = "svg") -> None:
 
 def plan() -> Figure:
     """Show what an audit of the demonstration's lender may cost, case by case."""
-    figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     axis = figure.subplots()
     eq.plan(eq.data.fico_lender().history(), QUESTION, eq.Costs()).plot(axis)
-    axis.set_title("What an audit of this lender would cost", fontsize=9)
+    axis.set_title("What an audit of this lender would cost", loc="left", fontsize=10)
     return figure
 
 
