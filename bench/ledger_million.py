@@ -93,7 +93,9 @@ def run_command(ledger: str, command: str) -> tuple[float, float]:
     program = str(Path(sys.executable).with_name("equipoise"))
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
     least = (math.inf, math.inf)
-    for _ in range(3):  # the first one may compile; a repeated command does the same work
+    for _ in range(
+        3
+    ):  # the first one may compile; the others repeat it, which decides nothing anew
         process = subprocess.Popen(
             [program, "audit", command, "million", *more, "--ledger", ledger],
             stdout=subprocess.DEVNULL,
