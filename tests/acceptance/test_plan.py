@@ -25,7 +25,7 @@ def test_it_shows_a_row_per_audit_and_advises(loans: Path) -> None:
     done = equipoise("plan", loans, *COLUMNS, *OPEN)
     assert (done.returncode, done.stderr) == (0, "")
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
-    assert done.stdout.startswith("recommended: run the adaptive audit. It costs about")
+    assert done.stdout.startswith("recommended: run the adaptive audit. Typical cost ")
     words = " ".join(done.stdout.split())
     for audit in ("rs", "baseline"):
         assert f"{audit}: about " in words
@@ -51,7 +51,7 @@ def test_a_past_that_is_too_short_says_how_many_rows_would_do(tmp_path: Path) ->
     done = equipoise("plan", path, *COLUMNS, "--metric", "equal_opportunity")
     assert (done.returncode, done.stderr) == (0, "")
     words = " ".join(done.stdout.split())
-    assert "cannot be decided with this past" in words
+    assert "cannot be decided with these historical data" in words
     assert "past rows like these would do" in words
 
 

@@ -60,6 +60,11 @@ def explain_cases(plan: Plan) -> str:
     n_trial_runs = plan.cases[0].trial_runs
     method = f"{n_trial_runs} trial runs a case" if n_trial_runs > 0 else "forecast"
     sentences = [f"Adaptive audit, {method}. Typical numbers are medians."]
+    if any(case.scenario.ratio is not None for case in plan.cases):
+        sentences.append(
+            "A row with a percentage assumes it for every group. The cost can be higher if the "
+            "groups differ."
+        )
     if len(plan.cases) > 1:
         sentences.append("Audits are most expensive where the gap is beside the grey zone.")
     if any(" or " in case.scenario.expect for case in plan.cases):

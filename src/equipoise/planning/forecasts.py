@@ -120,7 +120,7 @@ class Forecast(JsonValue):
         """What is missing for a verdict; nothing where most audits reach one."""
         if self.is_decidable:
             return ""
-        return f"cannot be decided with this past; {describe_rows_needed([self])}"
+        return f"cannot be decided with these historical data; {describe_rows_needed([self])}"
 
     def range_in_all(
         self, spent: float, held: Mapping[str, float] | None = None

@@ -48,6 +48,7 @@ from equipoise.worlds.world import CellWorld
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+SMALLEST_WHOLE_COST = 10.0  # a typical cost from here on is given without decimals
 TITLE_WIDTH = 40  # characters of a line above the picture of a plan
 
 
@@ -166,18 +167,25 @@ class Plan(JsonValue, Displayable):
         costs_reached: list[float] = []
         for case in self.cases:
             costs_reached += [cost for cost in case.cost.values() if cost]
-        # A cost that no audit reaches is drawn to the right of all others.
-        unreachable = 3.0 * max(costs_reached, default=1.0)
-        rows = []
+        # The bar of a case in which more than one audit in ten has no end reaches the right edge.
+        no_limit = 3.0 * max(costs_reached, default=1.0)
+        rows: list[tuple[str, float, float | None, float]] = []
         for case in self.cases:
             # At least 0.5, because the axis is logarithmic and a cost may be 0.
-            costs = [unreachable if cost is None else max(cost, 0.5) for cost in case.cost.values()]
-            low, middle, high = costs
-            rows.append((f"{case.scenario.name}\n{case.scenario.expect}", low, middle, high))
+            low, middle, high = (
+                None if cost is None else max(cost, 0.5) for cost in case.cost.values()
+            )
+            # A bar of no length is invisible: a case without any cost has words instead.
+            low = no_limit if low is None else low
+            name = f"{case.scenario.short}\n{case.scenario.expect}"
+            rows.append((name, low, middle, no_limit if high is None else high))
         draw_ranges(ax, rows)
         if rows:
             _make_logarithmic(ax)
-        ax.set_xlabel("cost: bar, eight audits in ten; dot, half cost less")
+        for position, case in enumerate(self.cases):
+            if all(cost is None for cost in case.cost.values()):
+                _write_at_left(ax, position, "no verdict possible")
+        ax.set_xlabel("dot: typical cost, bar: 80% range")
         # The names of the cases take about half of the picture, so lines are shorter.
         ax.set_title(fill(self.advice, TITLE_WIDTH), loc="left")
 
@@ -187,9 +195,14 @@ def _make_logarithmic(ax: Axes) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0), numticks=6))
+    ax.xaxis.set_major_locator(LogLocator(numticks=6))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda cost, _: format_figures(cost)))
     ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _write_at_left(ax: Axes, position: int, words: str) -> None:
+    """Write words into a row of a picture, at the left end of its axis."""
+    ax.text(0.02, position, words, va="center", transform=ax.get_yaxis_transform())
 
 
 def _case_row(case: Forecast) -> Row:
@@ -369,27 +382,38 @@ def _advise(free: Check, cases: Sequence[Forecast]) -> tuple[str | None, str]:
     undecided = [case for case in cases if not case.is_decidable]
     if not medians:
         rows_needed = describe_rows_needed(undecided)
-        return None, f"no number of labels decides with this past; {rows_needed}"
-    cheapest_case = "in the cheapest case below"
-    dearest_case = "in the most expensive"
-    if len(cases) == 1:
-        cheapest_case = f"if {cases[0].scenario.name}"
-        dearest_case = "then"
-    advice = (
-        f"run the adaptive audit. It costs about {format_figures(min(medians))} {cheapest_case}"
-    )
+        return None, f"no number of overrides decides with these historical data; {rows_needed}"
+    advice = f"run the adaptive audit. Typical cost {_describe_typical_costs(cases)}"
+    dearest_case = "" if len(cases) == 1 else " in the most expensive case"
     if undecided:  # a largest cost would be misleading, because of these cases there is none
         advice += (
-            f"; {len(undecided)} of {len(cases)} cases cannot be decided with this past: "
-            f"{describe_rows_needed(undecided)}"
+            f"; {len(undecided)} of {len(cases)} cases cannot be decided with these historical "
+            f"data: {describe_rows_needed(undecided)}"
         )
         return AdaptiveAudit.name, advice
     largest_cost = max(math.inf if case.cost["0.9"] is None else case.cost["0.9"] for case in cases)
     if largest_cost == math.inf:
-        advice += f"; {dearest_case} more than one audit in ten ends without a verdict"
+        advice += f"; more than one audit in ten{dearest_case} ends without a verdict"
     else:
-        advice += f", and at most {format_figures(largest_cost)} nine times in ten {dearest_case}"
+        advice += f"; at most {format_figures(largest_cost)} nine times in ten{dearest_case}"
     return AdaptiveAudit.name, advice
+
+
+def _describe_typical_costs(cases: Sequence[Forecast]) -> str:
+    """Return the range of typical costs, and what it depends on."""
+    if len(cases) == 1:
+        return f"{format_figures(cases[0].median or 0.0)} if {cases[0].scenario.name}"
+    # Gaps beside the grey zone are the worst cases, not the typical ones.
+    usual = [case for case in cases if case.scenario.kind is ScenarioKind.RATIO]
+    medians = [case.median for case in usual or cases if case.median is not None]
+    if not medians:
+        medians = [case.median for case in cases if case.median is not None]
+    lowest, highest = (
+        format_figures(round(cost) if cost >= SMALLEST_WHOLE_COST else cost)
+        for cost in (min(medians), max(medians))
+    )
+    costs = lowest if lowest == highest else f"{lowest} to {highest}"
+    return f"{costs}, depending on how often denied people would do well"
 
 
 def price_paper_audits(

@@ -87,7 +87,7 @@ class CaseTime(JsonValue):
     def __str__(self) -> str:
         start = f"if {self.case}: first outcomes after {_days(self.first_outcomes)}"
         if self.typical_end is None:
-            return f"{start}; cannot be decided with this past"
+            return f"{start}; cannot be decided with these historical data"
         latest = "open" if self.latest_end is None else _days(self.latest_end)
         return (
             f"{start}; typical end after {_days(self.typical_end)} "

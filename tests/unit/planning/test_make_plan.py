@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ SMALL = History.from_cells(Cells({"A": GroupCells(6, 3, 9), "B": GroupCells(4, 2
 def test_the_plan_leads_with_cases_and_one_recommendation() -> None:
     made = plan(WORLD.past(), COARSE, COSTS)
     assert made.recommended == "adaptive"
-    assert str(made).startswith("recommended: run the adaptive audit. It costs about")
+    assert str(made).startswith("recommended: run the adaptive audit. Typical cost ")
     assert len(made.cases) == 7
     for seen in made.cases:
         low, middle, high = (seen.cost[level] or np.inf for level in ("0.1", "0.5", "0.9"))
@@ -58,7 +59,7 @@ def test_a_past_that_is_too_small_is_said_to_be_and_how_many_rows_would_do() -> 
     strict = Question("equal_opportunity", gamma=0.05, epsilon=0.05)
     made = plan(SMALL, strict, COSTS)
     assert made.recommended is None
-    assert "no number of labels decides with this past; about" in made.advice
+    assert "no number of overrides decides with these historical data; about" in made.advice
     for seen in made.cases:
         assert not seen.is_decidable
         assert seen.rows is not None
@@ -98,9 +99,9 @@ def test_random_accepts_say_which_case_to_expect() -> None:
         usual = denied_rates_by_ratio(cells)[group]
         assert first.scenario.r[group] == pytest.approx((good + 10 * usual) / (good + bad + 10))
     assert made.advice == (
-        f"run the adaptive audit. It costs about {format_figures(first.median or 0.0)} if "
-        f"{first.scenario.name}, and at most {format_figures(first.cost['0.9'] or 0.0)} nine times "
-        "in ten then"
+        f"run the adaptive audit. Typical cost {format_figures(first.median or 0.0)} if "
+        f"{first.scenario.name}; at most {format_figures(first.cost['0.9'] or 0.0)} nine times "
+        "in ten"
     )
     assert min(seen.median or np.inf for seen in made.cases) < (first.median or 0.0)
     assert made.others[0].price == expectation(
@@ -127,26 +128,36 @@ def case_of(kind: ScenarioKind, *costs: float | None, rows: float | None = None)
 
 
 @pytest.mark.parametrize(
-    ("costs", "ends"),
+    ("costs", "typical", "ends"),
     [
         (
             (700.0, 1_234_567.0, 4_000_000.0),
-            ", and at most 4,000,000 nine times in ten in the most",
+            "110 to 1,230,000",
+            "; at most 4,000,000 nine times in ten in the most expensive case",
         ),
-        ((700.0, 1_234_567.0, None), "; in the most expensive more than one audit in ten ends"),
-        ((700.0, None, None), "; 1 of 2 cases cannot be decided with this past: about 31,000 past"),
+        (
+            (700.0, 1_234_567.0, None),
+            "110 to 1,230,000",
+            "; more than one audit in ten in the most expensive case ends",
+        ),
+        (
+            (700.0, None, None),
+            "110",
+            "; 1 of 2 cases cannot be decided with these historical data: about 31,000 past",
+        ),
     ],
 )
 def test_advice_is_a_sentence_also_where_no_end_was_seen(
-    costs: tuple[float | None, ...], ends: str
+    costs: tuple[float | None, ...], typical: str, ends: str
 ) -> None:
     cheap = case_of(ScenarioKind.AS_GIVEN, 50.0, 110.0, 300.0)
     other = case_of(ScenarioKind.ABOVE_GREY_ZONE, *costs, rows=31_234.0)
     free = check(WORLD.past(), COARSE)
     recommended, advice = _advise(free, (cheap, other))
-    words = "run the adaptive audit. It costs about 110 in the cheapest case below"
+    words = f"run the adaptive audit. Typical cost {typical}, depending on how often denied people"
     assert recommended == "adaptive"
-    assert advice.startswith(words + ends)
+    assert advice.startswith(words)
+    assert ends in advice
     made = Plan(COARSE, COSTS, free, (cheap, other), (), recommended, advice)
     out = io.StringIO()
     print_parts(Console(file=out, width=80, highlight=False), plan_parts(made))
@@ -157,3 +168,31 @@ def test_advice_is_a_sentence_also_where_no_end_was_seen(
         assert "about 31,000 past rows like these would do" in " ".join(shown.split())
     else:
         assert "1,230,000" in row.split(), "a number must not wrap"
+
+
+def test_the_typical_cost_is_of_the_usual_cases() -> None:
+    """Gaps beside the grey zone are the worst cases, and have a line of their own."""
+    cases = [
+        replace(case, scenario=replace(case.scenario, kind=ScenarioKind.RATIO, ratio=ratio))
+        for ratio, case in (
+            (0.2, case_of(ScenarioKind.AS_GIVEN, 70.0, 177.4, 300.0)),
+            (0.8, case_of(ScenarioKind.AS_GIVEN, 6.0, 15.4, 30.0)),
+        )
+    ]
+    beside = case_of(ScenarioKind.BELOW_GREY_ZONE, 2_000.0, 6_000.0, 14_000.0)
+    _, advice = _advise(check(WORLD.past(), COARSE), (*cases, beside))
+    assert "Typical cost 15 to 177, depending on" in advice
+    assert "at most 14,000 nine times in ten in the most expensive case" in advice
+
+
+def test_a_case_without_a_verdict_has_words_and_no_dot() -> None:
+    pytest.importorskip("matplotlib")
+    cheap = case_of(ScenarioKind.AS_GIVEN, 50.0, 110.0, 300.0)
+    undecided = case_of(ScenarioKind.ABOVE_GREY_ZONE, None, None, None, rows=31_234.0)
+    free = check(WORLD.past(), COARSE)
+    drawn = Plan(COARSE, COSTS, free, (cheap, undecided), (), "adaptive", "run it").plot()
+    dots = [line for line in drawn.get_lines() if line.get_marker() == "o"]
+    assert [np.asarray(dot.get_xdata()).tolist() for dot in dots] == [[110.0]]
+    assert "no verdict possible" in [text.get_text() for text in drawn.texts]
+    names = [label.get_text().split("\n")[0] for label in drawn.get_yticklabels()]
+    assert names == ["as you say", "gap just above the grey zone"]

@@ -49,7 +49,7 @@ def test_a_trial_run_without_a_verdict_has_not_finished() -> None:
     for seen in undecided:
         assert set(seen.cost.values()) == {None}
         assert not seen.is_decidable
-    assert "cannot be decided with this past" in str(made)
+    assert "cannot be decided with these historical data" in str(made)
 
 
 def test_progress_ends_at_one() -> None:
