@@ -32,6 +32,7 @@ ELSEWHERE = {
     "lines",
     "evidence_history",
     "spending_history",
+    "waiting",  # status() carries it over HTTP
     "replay",
     "settle",
     "pending_by_day",

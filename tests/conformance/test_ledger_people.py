@@ -112,7 +112,7 @@ def test_a_later_file_of_a_test_programme_brings_labels_and_misses_nobody(ledger
         create(ledger, "other").set_random_accepts(files[0], why="no use")
 
 
-@pytest.mark.parametrize(("audit", "told"), [("rs", 0.8), ("adaptive", 0.1)])
+@pytest.mark.parametrize(("audit", "told"), [("rs", 0.8), ("adaptive", 0.2)])
 def test_money_is_the_same_wherever_it_is_shown(ledger: str, audit: str, told: float) -> None:
     live = create(ledger, audit=audit, currency="EUR", decimals=2)
     run(live, 600, share_told=told)

@@ -104,7 +104,7 @@ def test_the_report_says_that_the_audit_looks_and_of_whom_it_speaks(report: Repo
 def test_looked_at_is_not_asked_for(looked: Sampled) -> None:
     live, _ = looked
     funnel = {words: number for words, number, _ in Snapshot.take(live, live.status()).funnel}
-    assert funnel["asked for"] == funnel["outcome known"] + 1 < funnel["looked at"]
+    assert funnel["outcome requested"] == funnel["outcome known"] + 1 < funnel["looked at"]
 
 
 def test_the_outcome_that_is_out_brings_one_end_of_what_was_said(looked: Sampled) -> None:
