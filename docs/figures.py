@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import chdir, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -18,9 +19,10 @@ from pathlib import Path
 from docs import preview
 
 import equipoise as eq
-from equipoise.cli.demo import COSTS, QUESTION, Story, _live_through, _tell
-from equipoise.display import format_figures, format_hundredths
+from equipoise.cli.demo import COSTS, QUESTION, Story, _live_through, _tell, _typical_run
+from equipoise.display import Row, format_figures, format_hundredths
 from equipoise.finding import Finding
+from equipoise.planning.case_rows import case_rows, explain_cases
 
 ROOT = Path(__file__).parents[1]
 WORKED_EXAMPLE = "docs/start/five-minutes.md"
@@ -41,7 +43,7 @@ def main() -> None:
     worked_example = ROOT / WORKED_EXAMPLE
     seed = typical_draw(story)
     write(worked_example, DRAW.sub(str(seed), worked_example.read_text(encoding="utf-8")))
-    blocks |= worked_example_blocks(run_worked_example())
+    blocks |= worked_example_blocks(*run_worked_example())
     blocks |= comparison_blocks()
     for page in pages:
         write(page, fill(page.read_text(encoding="utf-8"), blocks))
@@ -75,6 +77,7 @@ def story_blocks(story: Story) -> dict[str, str]:
     low, median, high = (f"{spread[share]:,.0f}" for share in ("10%", "50%", "90%"))
     labels = f"{story.typical['median_labels']:,.0f}"
     exact, printed = format_figures(story.exact_cost), format_figures(story.printed_cost)
+    failed_in_ten = round(10.0 * spread["50%"] / story.typical["median_labels"])
     gap = f"{100.0 * story.gap:.1f}"
     checked = format_hundredths(story.check.lower, story.check.upper)
     found = format_hundredths(audit.lower, audit.upper)
@@ -86,15 +89,44 @@ def story_blocks(story: Story) -> dict[str, str]:
                 "|---|---:|",
                 f"| Denials overridden | {labels} |",
                 f"| Of these, failed loans (80% range) | {median} ({low} to {high}) |",
-                '| Failed loans of the published RS-Audit, exact constants (`tau="exact"`) / as '
-                f"printed (`make demo`) | {exact} / {printed} |",
+                "| Published RS-Audit, expected failed loans, with the paper's constants "
+                f"(`make demo`) | {printed} |",
+                "| Published RS-Audit, expected failed loans, with the smallest constants that "
+                f'keep its guarantee (`tau="exact"`) | {exact} |',
+                "",
+                "Every audit meets different applicants, so its cost differs: "
+                f"{audit.cost:,.0f} above, {median} in the median of {n_runs} audits.",
             ]
+        ),
+        "preview-caption": "\n".join(
+            [
+                "*A simulated lender, built from the Federal Reserve's 2007 credit-score tables: "
+                f"{story.history.cells.total:,g} applicants. We know",
+                "every outcome, so the verdict can be checked. Approval rates differ by "
+                f"{100.0 * approval_gap(story):.0f} points. This does not show whether people",
+                "who would repay are treated differently. "
+                "([The example](docs/start/five-minutes.md), drawn by `python -m docs.preview`.)*",
+            ]
+        ),
+        "worked-check": worked_check(story),
+        "worked-plan": worked_plan(story),
+        "executive-problem": (
+            "So the decision-maker's records lack the outcomes of denied people, "
+            f"{preview.denied_share(story):.0%} of all outcomes in the example below. Figures "
+            "that\nare computed from the rest cannot show unfairness: the gap in approval among "
+            "good applicants comes out as 0. In the\nexample, both usual shortcuts (drop denied "
+            "applicants, or count them as failures) report a gap of 0 points. The true\n"
+            f"gap is {gap} points."
         ),
         "executive-costs": (
             f"We simulated {n_runs} audits of this lender. Half of them ended after at most "
             f"{median} failed loans. Eight\nin ten needed between {low} and {high}. The typical "
             f"audit overrode {labels} denials. Of the {n_runs} verdicts,\n{n_wrong or 'none'} "
-            f"{'were' if n_wrong > 1 else 'was'} wrong."
+            f"{'were' if n_wrong > 1 else 'was'} wrong.\n\n"
+            f"For example, if a failed loan loses 1,000 dollars, the typical audit loses "
+            f"{median},000 dollars. About\n{failed_in_ten} in 10 overridden "
+            "loans fail, which can harm these customers. So set a floor below which no denial is "
+            "overridden\n([how](../understand/legal.md#what-an-override-is))."
         ),
         "caption": (
             f"*A lender with {story.history.cells.total:,g} applicants in four groups. Historical "
@@ -103,6 +135,48 @@ def story_blocks(story: Story) -> dict[str, str]:
             "points.*"
         ),
     }
+
+
+def approval_gap(story: Story) -> float:
+    """Return the largest difference between groups' approval rates."""
+    rates = [
+        (counts.approved_positive + counts.approved_negative) / counts.total
+        for counts in story.history.cells.values()
+    ]
+    return max(rates) - min(rates)
+
+
+def worked_check(story: Story) -> str:
+    """Return the check's first table."""
+    naive = (story.check.approved_only or 0.0, story.check.denied_as_failures or 0.0)
+    checked = format_hundredths(story.check.lower, story.check.upper)
+    return markdown_table(
+        [
+            {"way of counting": "approved rows only", "gap in points": f"{100.0 * naive[0]:.1f}"},
+            {"way of counting": "denials as failures", "gap in points": f"{100.0 * naive[1]:.1f}"},
+            {"way of counting": "all that the data allow", "gap in points": checked},
+        ]
+    )
+
+
+def worked_plan(story: Story) -> str:
+    """Return the cases of the plan, and below them what its rows assume."""
+    return f"{markdown_table(case_rows(story.plan))}\n\n{explain_cases(story.plan)}"
+
+
+def markdown_table(rows: Sequence[Row]) -> str:
+    """Return a table with the first row's columns."""
+    columns = list(rows[0])
+    lines = [columns, ["---"] + ["---:"] * (len(columns) - 1)]
+    lines += [[format_cell(row[column]) for column in columns] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def format_cell(value: object) -> str:
+    """Return a value of a table as text, whole numbers with commas."""
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def last_step(story: Story) -> str:
@@ -149,33 +223,43 @@ def audit_draw(seed: int) -> Finding | None:
     return None
 
 
-def run_worked_example() -> Finding:
-    """Run the page's blocks in an empty folder, and return what its audit found."""
+def run_worked_example() -> tuple[Finding, int]:
+    """Run the page's blocks in an empty folder, and return what its audit left there."""
     from tests.acceptance.documents import run_in_process
 
     with tempfile.TemporaryDirectory() as folder, chdir(folder), redirect_stdout(StringIO()):
         run_in_process(WORKED_EXAMPLE)
-        return finding_of_worked_example()
+        return result_of_worked_example()
 
 
-def finding_of_worked_example() -> Finding:
-    """Return the finding in the ledger that the page has left in this folder."""
-    finding = eq.LiveAudit.open("equipoise-ledger.db", "loans").finding
-    assert finding is not None
-    return finding
+def result_of_worked_example() -> tuple[Finding, int]:
+    """Return the finding in the ledger that the page has left here, and the denials it saw."""
+    live = eq.LiveAudit.open("equipoise-ledger.db", "loans")
+    assert live.finding is not None
+    return live.finding, sum(group.denied for group in live.status().groups.values())
 
 
-def worked_example_blocks(finding: Finding) -> dict[str, str]:
-    """Return the verdict of the worked example in words."""
+def worked_example_blocks(finding: Finding, n_denied: int) -> dict[str, str]:
+    """Return the verdict of the worked example in words, and the share of denials overridden."""
+    typical = _typical_run()
     gap = 100.0 * eq.data.fico_lender().world.gap(QUESTION.metric)
     return {
         "worked-example": (
             f"The verdict is {finding.verdict}. The audit overrode {finding.labels:,} denials, and "
             f"{finding.cost:,.0f} of these loans failed. The range of the gap is\n"
-            f"{format_hundredths(finding.lower, finding.upper)} points. It is wide, because "
-            "the audit stops as soon as the question is answered. The true gap of this lender\n"
-            f"is {gap:.1f} points."
-        )
+            f"{format_hundredths(finding.lower, finding.upper)} points, and the estimate is "
+            f"{100.0 * (finding.estimate or 0.0):.1f}. The range is wide, because the audit stops "
+            "as soon as the question is answered.\n"
+            f"The true gap of this lender is {gap:.1f} points. Every audit meets different "
+            f"applicants, so its cost differs: {typical['cost']['50%']:,.0f} failed loans are the\n"
+            f"median of {typical['seeds']} audits."
+        ),
+        "executive-audit": (
+            "3. **Audit.** It selects denied applicants: "
+            f"{finding.labels:,} in [the worked example](five-minutes.md), "
+            f"{finding.labels / n_denied:.0%} of the\n   {n_denied:,} denials during that audit. "
+            "You approve them, wait for the outcomes and record these."
+        ),
     }
 
 

@@ -1,7 +1,7 @@
 """Draw the picture at the top of the README: ``python -m docs.preview``.
 
 Three panels tell the story of ``equipoise demo`` from its own figures: what the lender has, what
-other toolkits answer, what Equipoise answers. There is a wide picture and a narrow one for
+usual shortcuts answer, what Equipoise answers. There is a wide picture and a narrow one for
 telephones. Both follow the reader's light or dark mode.
 """
 
@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 from equipoise.cli.demo import Story, _live_through
 
 HERE = Path(__file__).parent / "pictures"
-SHOWN_GROUPS = ("White", "Black")
+SHOWN_GROUPS = ("Asian", "Black")  # the true gap lies between these two
 DOTS_PER_ROW = 20
 MAX_GAP = 0.5  # at the right end of the scale
 
@@ -56,31 +56,45 @@ def pictures(story: Story) -> dict[str, str]:
 
 
 def draw_wide(story: Story) -> str:
-    """Return the picture with its panels side by side, 1280 by 480."""
+    """Return the picture with its panels side by side, 1280 by 530."""
     parts = [
-        write(40, 62, "Is the lender fair? Half of the answer is missing.", 36, bold=True),
+        write(40, 62, f"Is the lender fair? {describe_missing(story)}", 36, bold=True),
         write(
             40, 98, "The lender knows who repaid only among the people it approved.", 20, "quiet"
         ),
         *draw_data(story, Panel(40, 150, 380, 18)),
-        rule(440, 130, 450),
-        *draw_toolkits(Panel(470, 150, 340, 18)),
-        rule(830, 130, 450),
+        rule(430, 130, 500),
+        *draw_shortcuts(Panel(450, 150, 380, 18)),
+        rule(840, 130, 500),
         *draw_answer(story, Panel(860, 150, 380, 18)),
     ]
-    return assemble(1280, 480, parts)
+    return assemble(1280, 530, parts)
 
 
 def draw_narrow(story: Story) -> str:
     """Return the picture with its panels one below the other, 390 wide."""
     parts = [
-        write(20, 40, "Is the lender fair?", 21, bold=True),
-        write(20, 66, "Half of the answer is missing.", 21, bold=True),
+        write(20, 40, "Is the lender fair?", 19, bold=True),
+        write(20, 66, describe_missing(story), 19, bold=True),
         *draw_data(story, Panel(20, 108, 350, 15)),
-        *draw_toolkits(Panel(20, 425, 350, 15)),
+        *draw_shortcuts(Panel(20, 425, 350, 15)),
         *draw_answer(story, Panel(20, 660, 350, 15)),
     ]
-    return assemble(390, 915, parts)
+    return assemble(390, 960, parts)
+
+
+def describe_missing(story: Story) -> str:
+    """Say how many outcomes the lender does not know."""
+    return f"{denied_share(story):.0%} of the outcomes are missing."
+
+
+def denied_share(story: Story) -> float:
+    """Return the share of applicants who were denied."""
+    cells = story.history.cells
+    n_approved = sum(
+        counts.approved_positive + counts.approved_negative for counts in cells.values()
+    )
+    return 1.0 - n_approved / cells.total
 
 
 def draw_data(story: Story, panel: Panel) -> list[str]:
@@ -110,17 +124,17 @@ def draw_data(story: Story, panel: Panel) -> list[str]:
     return parts
 
 
-def draw_toolkits(panel: Panel) -> list[str]:
-    """Say what toolkits answer that need everybody's outcome."""
+def draw_shortcuts(panel: Panel) -> list[str]:
+    """Say what a table answers in which denied people are dropped or counted as failures."""
     size = panel.size
     y = panel.y + 4.6 * size
     return [
-        heading(panel, "What other toolkits say"),
+        heading(panel, "What the usual shortcuts say"),
         write(panel.x, y, "0.0 points", 3.2 * size, "quiet", bold=True),
-        write(panel.x, y + 2.2 * size, "gap in approval among people", size),
-        write(panel.x, y + 3.6 * size, "who would repay. No warning.", size),
-        write(panel.x, y + 5.8 * size, "They compare approved people with", size, "quiet"),
-        write(panel.x, y + 7.2 * size, "approved people.", size, "quiet"),
+        write(panel.x, y + 2.2 * size, "if denied people are dropped", size),
+        write(panel.x, y + 3.6 * size, "or counted as failures.", size),
+        write(panel.x, y + 5.8 * size, "Both shortcuts report 0 for every", size, "quiet"),
+        write(panel.x, y + 7.2 * size, "lender, fair or unfair.", size, "quiet"),
     ]
 
 
@@ -131,14 +145,15 @@ def draw_answer(story: Story, panel: Panel) -> list[str]:
     y = panel.y + 4.2 * size
     overrides = f"after {audit.labels:,} denials were overridden"
     failed = f"({audit.cost:,.0f} of these people did not repay)."
-    promise = "At most 1 such audit in 20 is wrong."
+    promise = f"is at most {audit.question.delta:.0%}."
     return [
         heading(panel, "What Equipoise says"),
         write(panel.x, y, str(audit.verdict), 3.0 * size, "verdict", bold=True),
         write(panel.x, y + 2.0 * size, overrides, size),
         write(panel.x, y + 3.4 * size, failed, size),
-        write(panel.x, y + 5.2 * size, promise, size, bold=True),
-        *draw_scale(story, Panel(panel.x, y + 7.2 * size, panel.width, size)),
+        write(panel.x, y + 5.2 * size, "The chance of a wrong verdict", size, bold=True),
+        write(panel.x, y + 6.6 * size, promise, size, bold=True),
+        *draw_scale(story, Panel(panel.x, y + 8.8 * size, panel.width, size)),
     ]
 
 
@@ -194,6 +209,13 @@ def draw_scale(story: Story, panel: Panel) -> list[str]:
             "quiet",
         )
     )
+    between = f"between {SHOWN_GROUPS[0]} and {SHOWN_GROUPS[1]} applicants"
+    parts.append(write(truth - 2.6 * panel.size, label_y + panel.size, between, 0.85 * panel.size))
+    zone = (
+        f"Grey, {100.0 * question.gamma:.0f} to {100.0 * question.threshold:.0f}: "
+        "either verdict is right."
+    )
+    parts.append(write(panel.x, label_y + 2.2 * panel.size, zone, 0.85 * panel.size, "quiet"))
     return parts
 
 
@@ -225,8 +247,8 @@ def assemble(width: int, height: int, parts: list[str]) -> str:
     """Return the whole picture."""
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">'
     title = (
-        "<title>A lender knows outcomes of approved applicants only. Other toolkits report a gap "
-        "of 0.0 points. Equipoise answers UNFAIR, with the range of the gap.</title>"
+        "<title>A lender knows outcomes of approved applicants only. The usual shortcuts "
+        "report a gap of 0.0 points. Equipoise answers UNFAIR, with the range of the gap.</title>"
     )
     card = f'<rect class="card" width="{width}" height="{height}" rx="12"/>'
     return "\n".join([head, title, f"<style>{STYLE}</style>", card, *parts, "</svg>"]) + "\n"

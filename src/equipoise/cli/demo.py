@@ -156,8 +156,8 @@ def _tell(story: Story) -> list[Part]:
         f"This run is typical: {story.typical['seeds']} audits cost {spread['50%']:,.0f} in the "
         f"median (80% range {spread['10%']:,.0f} to {spread['90%']:,.0f}).",
         f"For comparison: theoretical minimum {story.least_cost:,.0f}. Published RS-Audit "
-        f"{format_figures(story.exact_cost)} with exact constants, "
-        f"{format_figures(story.printed_cost)} as printed.",
+        f"{format_figures(story.printed_cost)} with the paper's constants, "
+        f"{format_figures(story.exact_cost)} with the smallest that keep its guarantee.",
         "",
         "Next: equipoise check YOUR.csv --group COLUMN --decision COLUMN --outcome COLUMN",
         "Then: docs/start/five-minutes.md, or make serve for the dashboard.",
