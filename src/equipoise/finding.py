@@ -604,7 +604,7 @@ class Finding(JsonValue, Displayable):
             besides = f" and {self.score_only:,} more people looked at"
         elif self.features:
             besides = f" and {self.features:,} feature vectors"
-        return f"{cost} for {self.labels:,} labels asked for{besides}"
+        return f"{cost} for {self.labels:,} outcomes requested{besides}"
 
 
 def _svg_bar(

@@ -65,9 +65,13 @@ def test_the_messy_file_ends_with_a_verdict(in_a_folder: Path) -> None:
 
 
 def test_the_worked_example_ends_with_a_verdict(in_a_folder: Path) -> None:
-    assert "verdict: UNFAIR" in run_in_process(figures.WORKED_EXAMPLE)
+    shown = run_in_process(figures.WORKED_EXAMPLE)
+    assert "verdict: UNFAIR" in shown
     assert (in_a_folder / "loans.html").exists()
-    blocks = figures.worked_example_blocks(*figures.result_of_worked_example())
+    finding, n_denied = figures.result_of_worked_example()
+    assert f"(outcome known: {finding.labels:,}, no outcome requested: " in shown
+    assert "because     a difference of at most 0.05 is ruled out" in shown
+    blocks = figures.worked_example_blocks(finding, n_denied)
     for page in (figures.WORKED_EXAMPLE, "docs/start/executives.md"):
         text = (ROOT / page).read_text(encoding="utf-8")
         assert figures.fill(text, blocks) == text  # else run python -m docs.figures

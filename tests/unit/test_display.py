@@ -139,7 +139,7 @@ def test_the_largest_difference_is_an_estimate_inside_the_range() -> None:
     )  # fmt: skip
     assert found.who == "largest estimated difference: B, 2 points below A"
     assert replace(found, estimate=0.05).who == "largest estimated difference: B, 5 points below A"
-    assert "0 for 7 labels asked for" in str(found)
+    assert "0 for 7 outcomes requested" in str(found)
     more = {"selection_rate": {**rates["selection_rate"], "C": Interval(0.0, 1.0)}}
     assert replace(found, rates=more).who == "the ranges do not overlap: B, below A"
 

@@ -522,9 +522,7 @@ class AdaptiveAudit(Audit):
         noun = self.question.gap_scale.noun
         if contradicts_interval(self._design, self.evidence, verdict):
             return self._conclude("the evidence and the interval of the gap contradict each other")
-        return self._make_finding(
-            verdict, f"every population with a {noun} {refuted_gaps} is refuted"
-        )
+        return self._make_finding(verdict, f"a {noun} {refuted_gaps} is ruled out")
 
     def _make_finding(
         self, verdict: Verdict, reason: str, missing: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ from equipoise.ledger.drift import DriftTest
 from equipoise.ledger.state import AuditState
 from equipoise.ledger.verify import OPEN, Approvals, GroupTally, people_by_state
 from equipoise.ledger.waiting import WaitingGroup
+from equipoise.messages.audit_words import PERSON_STATE_WORDS
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,9 @@ class Status(JsonValue, Displayable):
 
     def _heading_lines(self) -> list[str]:
         """Return the audit's name, its people by state and its money."""
-        states = ", ".join(f"{n:,} {state.lower()}" for state, n in sorted(self.states.items()))
+        states = ", ".join(
+            f"{PERSON_STATE_WORDS[state]}: {n:,}" for state, n in sorted(self.states.items())
+        )
         cap = "no cap" if self.cap is None else f"cap {self.money(self.cap)}"
         lines = [
             f"{self.name}: {self.audit} audit, {_count(self.events, 'event')}, last at {self.time}",
@@ -143,7 +146,7 @@ class Status(JsonValue, Displayable):
             lines.append(
                 f"    {name}: {group.approved:,} approved, {group.denied:,} denied; "
                 f"{outcomes} of denied people, {group.positive:,} good; "
-                f"{group.in_flight:,} in flight"
+                f"{group.in_flight:,} awaited"
             )
         if self.left_out:
             people = [self.groups[name] for name in self.left_out]

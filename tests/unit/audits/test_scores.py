@@ -151,7 +151,7 @@ def test_a_finding_calls_looks_looks() -> None:
     told(audit, 1, most=300)
     found = audit.so_far()
     assert (found.score_only, found.features) == (audit.features, 0)
-    assert f"labels asked for and {found.score_only} more people looked at" in str(found)
+    assert f"outcomes requested and {found.score_only} more people looked at" in str(found)
 
 
 def test_a_score_without_help_is_refused() -> None:
