@@ -74,8 +74,8 @@ def draw_wide(story: Story) -> str:
 def draw_narrow(story: Story) -> str:
     """Return the picture with its panels one below the other, 390 wide."""
     parts = [
-        write(20, 40, "Is the lender fair?", 19, bold=True),
-        write(20, 66, describe_missing(story), 19, bold=True),
+        write(20, 40, "Is the lender fair?", 18, bold=True),
+        write(20, 66, describe_missing(story), 18, bold=True),
         *draw_data(story, Panel(20, 108, 350, 15)),
         *draw_shortcuts(Panel(20, 425, 350, 15)),
         *draw_answer(story, Panel(20, 660, 350, 15)),

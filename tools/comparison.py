@@ -221,7 +221,7 @@ How to read it, column by column:
   every true positive rate is 1, for this lender and for any other.
 - **Denials as failures.** Another reaction. It assumes that no denial was ever a mistake.
 
-None of this is a fault of the toolkits: they compute functions of `y_true` and `y_pred`, and half
+None of this is a fault of the toolkits: they compute functions of `y_true` and `y_pred`, and part
 of `y_true` does not exist. Equipoise is made for this table. With a tolerance and a margin of 5
 points, and an error probability of 5%, it answers:
 
