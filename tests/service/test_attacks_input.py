@@ -252,15 +252,16 @@ def test_changed_rows_are_found(served: Served) -> None:
 
 def test_many_groups_cannot_take_the_memory_of_the_server(limited_server: Served) -> None:
     counts = {"approved_positive": 600, "approved_negative": 50, "denied": 250}
-    past = {f"g{number}": counts for number in range(60)}
+    past = {f"g{number}": counts for number in range(180)}
     body = {"past": past, "costs": {"feature": 5, "label": 100}}
     answer = limited_server.as_("auditor").put("/v1/audits/many", json=body)
     assert answer.status_code == 413, answer.text
     assert answer.json()["type"] == "urn:equipoise:too-large"
-    assert "60 groups take more than the 256 MB or 2 s" in answer.json()["detail"]
+    assert "180 groups take more than the 256 MB or 2 s" in answer.json()["detail"]
+    five_groups = Comparison(leave_out=tuple(f"g{number}" for number in range(175)))
     LiveAudit.create(  # by the shell, which has no limits
         *(limited_server.settings.ledger, "many", History.from_cells(past)),
-        *(Question(compare=Comparison(leave_out=tuple(f"g{n}" for n in range(55)))), Costs(5, 100)),
+        *(Question(compare=five_groups), Costs(5, 100)),
         confirm=True,
     ).close_ledger()
     answer = limited_server.as_("regulator").get("/v1/audits/many/plan?trial_runs=40")
