@@ -50,7 +50,8 @@ def run(options: argparse.Namespace) -> Table:
         "naming the Law School table. Equalized odds at c=(0, 1), delta = 0.05, past data "
         "unlimited. C* is a reference, not a bound, where *either* answer is right; where it is 0, "
         "past data alone decide. Baseline and RS-Audit: exact expectations at the paper's tau; "
-        '*tau exact*: at the smallest tau with the same guarantee (`tau="exact"`). '
+        "*tau exact*: at the smallest tau for which our bounds prove the same error probability "
+        '(`tau="exact"`). '
         "*Oracle*: RS-Audit at the smallest tau that errs at most 0.05 of "
         f"{ORACLE_RUNS:,} times on the instance itself, which no user can know: it keeps delta "
         "nowhere else and may cost less than C*. Exp-Audit with MAP weights, where there are "
@@ -115,7 +116,7 @@ def _row(
 
 
 def exact_tau_cost(cells: CellWorld, question: eq.Question) -> str:
-    """Return RS-Audit's mean cost at its smallest proven tau, and that tau; the past is known."""
+    """Return RS-Audit's mean cost at the exact tau, and that tau; the past is known."""
     tau = exact_tau("rs", cells, question, known_past=True)
     cost = expectation("rs", cells, question, eq.Costs(), tau=tau).cost
     return f"{cost:,.3g} (tau {tau:,})"

@@ -31,7 +31,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def exact_tau(audit: str, world: CellWorld, question: eq.Question, *, known_past: bool) -> int:
-    """Return the smallest threshold with the paper's guarantee."""
+    """Return the smallest threshold for which our bounds prove the error probability."""
     counts = WaitingTimes(known_past, shared_people=audit == "baseline")
     comparison = question.resolve(world.groups)
     outcomes = len(outcomes_to_estimate(question))
@@ -50,8 +50,9 @@ def run(options: argparse.Namespace) -> Table:
         'The smallest proven threshold, tau="exact"',
         "Made by `python -m study exact_tau`. The lender of the demonstration, two groups (White "
         "and Black) and four, equalized odds, gamma = 0.05, delta = 0.05, c = (0, 1). *Printed*: "
-        "tau = 576 log(8K/delta)/epsilon². *Exact*: the smallest tau with the same guarantee "
-        '(`tau="exact"`, [proof](../understand/guarantees.md)), the past counted until tau people. '
+        "tau = 576 log(8K/delta)/epsilon². *Exact*: the smallest tau for which our bounds prove "
+        'the same error probability (`tau="exact"`, [proof](../understand/guarantees.md)), the '
+        "past counted until tau people. "
         "*Past known*: historical data are unlimited, so their shares are used as known. Costs are "
         "exact means.",
         [out],

@@ -1,9 +1,9 @@
-"""The smallest threshold tau for which Baseline and RS-Audit keep their promise.
+"""The smallest threshold tau for which the bounds below prove what Baseline and RS-Audit promise.
 
 The paper's ``tau = 576 log(8K/delta) / epsilon^2`` makes every count accurate at once, which is
 more than a verdict needs. This module bounds the probability of the wrong verdict itself and
-searches for the smallest tau that keeps it below the allowed error probability. The bounds hold for
-every population; section 5.1 of ``docs/understand/guarantees.md`` has the proof.
+searches for the smallest tau that keeps this bound below the allowed error probability. It holds
+for every population; section 5.1 of ``docs/understand/guarantees.md`` has the proof.
 
 A rate is estimated as ``x_hat = N / M``: M past people until the tau-th who was approved with
 outcome y, and N arrivals until the tau-th with outcome y. Its relative error is the factor
@@ -174,7 +174,7 @@ def smallest_tau(
     comparisons: int,
     by_ratio: bool = False,
 ) -> int:
-    """Return the smallest tau whose verdict is wrong with at most the given probabilities.
+    """Return the smallest tau for which the bounds prove the given error probabilities.
 
     Parameters
     ----------

@@ -59,7 +59,8 @@ class TauAudit(Audit):
         demographic parity, which needs no label and is answered by the free check.
     tau
         The stopping threshold; the paper's ``576 log(8K/delta) / epsilon^2`` if left out.
-        ``"exact"`` is the smallest threshold with the same guarantee, 10 to 60 times smaller.
+        ``"exact"`` is the smallest one for which our bounds on the wrong verdict prove the same
+        error probability, 10 to 60 times smaller.
     reuse_labels
         Let one stream of labels serve all phases that count the same people. The guarantee is
         the same, since it rests on a union bound.

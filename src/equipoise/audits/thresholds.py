@@ -1,8 +1,8 @@
 """The threshold tau of Baseline and RS-Audit: how it is chosen, and what it proves.
 
 The paper prints ``tau = 576 log(8K/delta) / epsilon^2``. A whole number of one's own has no proof
-unless it is at least that. ``"exact"`` is the smallest tau whose verdict is proven
-(:mod:`equipoise.audits.exact_tau`).
+unless it is at least that. ``"exact"`` is the smallest tau for which the bounds of
+:mod:`equipoise.audits.exact_tau` prove the error probability.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from equipoise.levels import exact_tau_levels
 from equipoise.question import Question
 
 EXACT = "exact"
-"""What users write for the smallest tau that is proven."""
+"""What users write for the smallest tau for which our bounds prove the error probability."""
 
 
 class Threshold(ABC):
@@ -120,7 +120,11 @@ class PaperThreshold(Threshold):
 
 
 class ExactThreshold(Threshold):
-    """The smallest tau whose verdict is proven, at the levels of :mod:`equipoise.levels`."""
+    """The smallest tau for which the bounds of ``exact_tau`` prove the error probability.
+
+    A smaller one may keep it too; no bound here shows that. The levels are those of
+    :mod:`equipoise.levels`.
+    """
 
     is_proven = True
     is_printed = False
@@ -157,6 +161,6 @@ class ExactThreshold(Threshold):
     def explain(self) -> tuple[str, ...]:
         """Say that the smaller threshold is proven."""
         return (
-            f"tau = {self.tau:,} is the smallest threshold for which the error probability of this "
-            "question is proven; the paper's printed threshold is larger",
+            f"tau = {self.tau:,} is the smallest threshold for which these bounds prove the "
+            "error probability of this question; the paper's printed threshold is larger",
         )
