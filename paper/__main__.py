@@ -16,7 +16,7 @@ from rich.console import Console
 
 import equipoise
 from equipoise.cli.console import show_progress
-from equipoise.errors import EquipoiseError, UnknownName, require_n_jobs
+from equipoise.errors import EquipoiseError, InvalidInput, UnknownName, require_n_jobs
 from paper import blackbox, embedded, families, notes, parameters, synthetic, theorems
 from paper.page import Chapter, Settings, write_page
 from paper.pictures import legend_below, new_figure, to_svg
@@ -61,7 +61,11 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--paper-seeds", action="store_true", help="five runs, with the paper's five seeds")
     law = os.environ.get(LAW_SCHOOL) or None
     add("--law-school", type=Path, default=law, metavar="FILE", help=f"else {LAW_SCHOOL}")
-    add("--dataset", metavar="FILE.csv", help="audit classifiers on a table of your own")
+    add(
+        "--dataset",
+        metavar="FILE.csv",
+        help="audit classifiers on a table of your own: the black-box figure",
+    )
     add("--group", default="group", metavar="COLUMN", help="of --dataset: the group, two values")
     add("--outcome", default="outcome", metavar="COLUMN", help="of --dataset: the outcome, 0 or 1")
     add(
@@ -132,6 +136,12 @@ def reproduce(to_do: argparse.Namespace) -> None:
 
 def audit_own(to_do: argparse.Namespace) -> None:
     """Draw the black-box figure for the user's own table or classifiers."""
+    for name in to_do.only or ():
+        if name != "blackbox":
+            raise InvalidInput(
+                f"--dataset and --classifier draw the black-box figure alone; got --only {name}. "
+                "Leave out --only, or leave out --dataset and --classifier"
+            )
     dataset = "adult"
     if to_do.dataset:
         dataset = Path(to_do.dataset).stem
@@ -152,6 +162,8 @@ def audit_own(to_do: argparse.Namespace) -> None:
             f"{row['classifier']}: true EOD {row['true_EOD']:.3f}; at tau = 1000 Baseline "
             f"{row['Baseline']:,.0f}, RS-Audit {row['RS-Audit']:,.0f}"
         )
+    if to_do.quick:
+        say("Caution: --quick has few runs; its figure is not reliable.", style="bold")
     say(f"Figure: {figure_path}")
 
 

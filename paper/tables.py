@@ -115,6 +115,7 @@ def register_csv(
     if len(groups) != 2:
         raise InvalidInput(f"column {group!r} must hold two groups; got {len(groups)}")
     ((first_group,),) = table.aggregate(f"max({column})").fetchall()
+    _require_outcomes(table, outcome)
     register_dataset(
         Dataset(
             name=name,
@@ -127,6 +128,22 @@ def register_csv(
             training_rows=training_rows,
             group_names=(groups[0], groups[1]),
         )
+    )
+
+
+def _require_outcomes(table: DuckDBPyRelation, outcome: str) -> None:
+    """Raise unless a column holds both outcomes, as 0 and 1 or as booleans, and nothing else."""
+    distinct = table.project(_quoted(outcome)).distinct().limit(50).fetchall()
+    values = sorted((row[0] for row in distinct), key=str)
+    is_number = not any(value is None or isinstance(value, str) for value in values)
+    if is_number and len(values) == 2 and set(values) == {0, 1}:  # True == 1
+        return
+    shown = ", ".join("nothing" if value is None else repr(value) for value in values[:5])
+    more = ", ..." if len(values) > 5 else ""
+    raise InvalidInput(
+        f"column {outcome!r} must hold the outcomes 0 and 1 (or false and true), both of them and "
+        f"nothing else; it holds {shown}{more}; recode it, with 1 for the good outcome, and leave "
+        "out people whose outcome is not known"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -59,7 +59,7 @@ class Sweep(Displayable):
     def __str__(self) -> str:
         heading = f"sweep over {self.swept}, true gap {self.gap:.4f}"
         lines = [
-            f"    {row['audit']}, {self.swept} = {row[self.swept]:g}: mean cost "
+            f"    {row['audit']}, {self.swept} = {_words(row[self.swept])}: mean cost "
             f"{row['cost']:,.6g}, mean estimate {row['estimate']:.4f}"
             for row in self.rows
         ]
@@ -75,9 +75,16 @@ class Sweep(Displayable):
         """Draw "cost" or "estimate" against the swept value, mean ± one standard deviation."""
         if quantity not in QUANTITIES:
             raise InvalidInput(f"'quantity' must be 'cost' or 'estimate'; got {quantity!r}")
+        names = [_words(row[self.swept]) for row in self.rows]
+        # tau="exact" has no place among numbers: values then stand in their order.
+        has_words = any(isinstance(row[self.swept], str) for row in self.rows)
+        ticks = {name: place for place, name in enumerate(dict.fromkeys(names))}
         for audit in dict.fromkeys(str(row["audit"]) for row in self.rows):
             rows = [row for row in self.rows if row["audit"] == audit]
-            values = np.array([row[self.swept] for row in rows], dtype=float)
+            places = [
+                ticks[_words(row[self.swept])] if has_words else row[self.swept] for row in rows
+            ]
+            values = np.array(places, dtype=float)
             means = np.array([row[quantity] for row in rows], dtype=float)
             deviations = np.array([row[f"{quantity}_sd"] for row in rows], dtype=float)
             colour = COLOURS.get(audit, GREY)
@@ -85,6 +92,8 @@ class Sweep(Displayable):
                 values, means - deviations, means + deviations, color=colour, alpha=0.18, lw=0
             )
             ax.plot(values, means, color=colour, marker=MARKERS.get(audit, "v"), label=audit)
+        if has_words:
+            ax.set_xticks(list(ticks.values()), list(ticks))
         if quantity == "estimate":
             ax.axhline(self.gap, color=GREY, ls="--", label="true gap")
         else:
@@ -95,17 +104,17 @@ class Sweep(Displayable):
 
 @accepts_random_state
 def sweep(
-    audits: Sequence[str],
+    audits: str | Sequence[str],
     world: World,
     question: Question,
     costs: Costs,
     *,
-    epsilon: Sequence[float] | None = None,
-    gamma: Sequence[float] | None = None,
-    delta: Sequence[float] | None = None,
-    feature_cost: Sequence[float] | None = None,
-    label_cost: Sequence[float] | None = None,
-    tau: Sequence[int] | None = None,
+    epsilon: float | Sequence[float] | None = None,
+    gamma: float | Sequence[float] | None = None,
+    delta: float | Sequence[float] | None = None,
+    feature_cost: float | Sequence[float] | None = None,
+    label_cost: float | Sequence[float] | None = None,
+    tau: int | str | Sequence[int | str] | None = None,
     repeats: int = 50,
     seed: int = 0,
     history_size: int | None = None,
@@ -118,10 +127,10 @@ def sweep(
     Parameters
     ----------
     audits
-        Names of audits, such as ``["rs", "exp", "adaptive"]``.
+        Names of audits, such as ``["rs", "exp", "adaptive"]``, or one name.
     epsilon, gamma, delta, feature_cost, label_cost, tau
-        The values of the number that changes; give exactly one. Audits without a threshold ignore
-        ``tau``.
+        The values of the number that changes, or one value; give exactly one of these. ``tau`` may
+        be ``"exact"`` too. Audits without a threshold ignore ``tau``.
     repeats, seed, history_size, n_jobs
         As for :func:`equipoise.simulate`; every value and audit has the same seed.
     progress
@@ -148,11 +157,12 @@ def sweep(
     require_question_and_costs(question, costs)
     arguments = (epsilon, gamma, delta, feature_cost, label_cost, tau)
     given = dict(zip(SWEPT_NAMES, arguments, strict=True))
-    swept_lists = {name: list(values) for name, values in given.items() if values is not None}
+    swept_lists = {name: _listed(values) for name, values in given.items() if values is not None}
+    audits = [str(name) for name in _listed(audits)]
     if len(swept_lists) != 1 or not audits:
         raise InvalidInput(
             f"give at least one audit, and the values of exactly one of {', '.join(SWEPT_NAMES)}; "
-            f"got audits {list(audits)!r} and values of {', '.join(swept_lists) or 'none'}"
+            f"got audits {audits!r} and values of {', '.join(swept_lists) or 'none'}"
         )
     ((swept, values),) = swept_lists.items()
     if not values:
@@ -178,6 +188,17 @@ def sweep(
             progress(len(rows) / (len(audits) * len(values)))
     assert simulation is not None
     return Sweep(swept, tuple(rows), simulation.gap)
+
+
+def _listed(values: object) -> list[object]:
+    """Return values as a list; one number or word is a list of one."""
+    is_one = isinstance(values, str) or getattr(values, "ndim", 1) == 0
+    return list(values) if isinstance(values, Iterable) and not is_one else [values]
+
+
+def _words(value: object) -> str:
+    """Return a swept value as people read it."""
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _means(simulation: Simulation) -> dict[str, object]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from paper import tables
+from paper.__main__ import main
 from paper.tables import law_school
 
 from equipoise.errors import InvalidInput, UnknownName
@@ -69,9 +70,39 @@ def test_own_tables_are_checked(own_table: Path, tmp_path: Path) -> None:
         tables.register_csv("mine", own_table, group="age", outcome="repaid")
     with pytest.raises(InvalidInput, match="no file"):
         tables.register_csv("mine", tmp_path / "other.csv")
+    for values, found in (("1 2", "1, 2"), ("bad good", "'bad', 'good'"), ("1 1", "it holds 1;")):
+        first, second = values.split()
+        path = tmp_path / "coded.csv"
+        path.write_text(f"group,age,repaid\na,1,{first}\nb,2,{second}\n")
+        with pytest.raises(InvalidInput, match=f"column 'repaid' must hold.*{found}.*recode"):
+            tables.register_csv("mine", path, outcome="repaid")
     with pytest.raises(InvalidInput, match="MODULE:FUNCTION"):
         tables.load_classifier("tree")
     with pytest.raises(InvalidInput, match="cannot be imported"):
         tables.load_classifier("no_such_module:make")
     with pytest.raises(UnknownName, match="data set"):
         tables.read_people("nobody")
+
+
+def test_booleans_are_outcomes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "DATASETS", dict(tables.DATASETS))
+    path = tmp_path / "mine.csv"
+    path.write_text("group,age,repaid\na,1,true\nb,2,false\nb,3,true\n")
+    tables.register_csv("mine", path, outcome="repaid")
+    assert tables.read_people("mine").outcome.tolist() == [1, 0, 1]
+
+
+def test_a_table_of_ones_own_has_the_black_box_figure_alone(
+    own_table: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(tables.DATASETS, "mine", None)  # gone again at the end
+    own = ["--dataset", str(own_table), "--group", "side", "--outcome", "repaid"]
+    own += ["--classifier", "all_LR", "--out", str(tmp_path), "--quick"]
+    with pytest.raises(SystemExit):
+        main([*own, "--only", "theorems"])
+    assert "got --only theorems" in capsys.readouterr().err
+    main([*own, "--only", "blackbox"])
+    assert "Caution: --quick has few runs" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
@@ -85,3 +86,19 @@ def test_one_number_is_swept_at_a_time() -> None:
         eq.sweep(["rs"], WORLD, QUESTION, COSTS, epsilon=[])
     with pytest.raises(UnknownName, match="unknown audit"):
         eq.sweep(["rss"], WORLD, QUESTION, COSTS, epsilon=[0.1], repeats=1)
+
+
+def test_one_audit_and_one_value_need_no_list() -> None:
+    for one in (
+        eq.sweep("rs", WORLD, QUESTION, COSTS, epsilon=0.3, repeats=2),
+        eq.sweep(["rs"], WORLD, QUESTION, COSTS, epsilon=np.array([0.3]), repeats=2),
+    ):
+        assert [(row["audit"], row["epsilon"]) for row in one.rows] == [("rs", 0.3)]
+
+
+def test_the_exact_threshold_may_be_among_the_values() -> None:
+    result = eq.sweep("rs", WORLD, QUESTION, COSTS, tau=[50, "exact"], repeats=2)
+    ax = Figure().subplots()
+    result.plot(ax)
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["50", "exact"]
+    assert "rs, tau = exact: mean cost" in str(result)
