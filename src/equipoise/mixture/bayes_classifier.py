@@ -8,6 +8,7 @@ exceeds that of the best classifier by ``O(epsilon)``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 
 import numpy as np
@@ -15,7 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
 from equipoise._arrays import Array
-from equipoise.errors import InvalidInput, UnknownName, require_in_open_unit
+from equipoise.errors import (
+    BadData,
+    InvalidInput,
+    UnknownName,
+    few_of,
+    require_in_open_unit,
+    require_kind,
+    require_non_negative,
+)
 from equipoise.mixture.decision_maker import sobol
 from equipoise.mixture.likelihood_weights import Weight, log_ratio
 from equipoise.mixture.model import MixtureModel
@@ -29,7 +38,8 @@ Weights = Mapping[str, float | Weight]
 class BayesClassifier:
     """Approve whoever has outcome 1 with probability at least one half, given group and features.
 
-    Its methods follow scikit-learn. As in fairlearn, the group comes as ``sensitive_features``.
+    ``predict`` and ``predict_proba`` are as in scikit-learn; there is no ``fit``. As in fairlearn,
+    the group comes as ``sensitive_features``.
 
     Parameters
     ----------
@@ -46,7 +56,9 @@ class BayesClassifier:
     Raises
     ------
     BadData
-        If the model lacks a group of ``weights``.
+        If the model lacks a group of ``weights``, or rows are too large to compute with.
+    InvalidInput
+        If ``weights`` is no mapping to numbers in (0, 1), or ``X`` has another number of columns.
 
     Examples
     --------
@@ -72,20 +84,39 @@ class BayesClassifier:
         name = str(group)
         if name not in self.weights:
             raise UnknownName("group", name, self.weights)
-        return np.asarray(log_ratio(self.model.of(name), X) + logit(self.weights[name]))
+        laws = self.model.of(name)
+        rows = laws[0].family.points(X)
+        n_columns = laws[0].family.dimension(laws[0].theta)
+        if rows.shape[1] != n_columns:
+            raise InvalidInput(
+                f"'X' must have the {n_columns} columns that the model of group {name!r} was "
+                f"fitted to; got {rows.shape[1]}"
+            )
+        with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused below
+            odds = np.asarray(log_ratio(laws, rows) + logit(self.weights[name]))
+        is_lost = np.isnan(odds)
+        if is_lost.any():
+            largest = float(np.abs(rows[is_lost]).max())
+            raise BadData(
+                f"{is_lost.sum()} of {len(rows)} rows of 'X' are too large to compute with, up to "
+                f"{largest:.3g}; correct or drop them"
+            )
+        return odds
 
     def predict_proba(self, X: ArrayLike, *, sensitive_features: ArrayLike) -> Array:
         """Return the probabilities of outcome 0 and 1 of every row, shape (n, 2).
 
-        ``sensitive_features`` has each row's group, or one group for all rows.
+        ``sensitive_features`` has each row's group, as n values or one column, or one group for
+        all rows.
         """
         rows = self._points(X)
         groups = _groups_of_rows(sensitive_features, len(rows))
-        probability = np.empty(len(rows))
+        log_odds = np.empty(len(rows))
         for group in np.unique(groups):
             in_group = groups == group
-            probability[in_group] = expit(self.log_odds(rows[in_group], group))
-        return np.column_stack([1.0 - probability, probability])
+            log_odds[in_group] = self.log_odds(rows[in_group], group)
+        # both from the log odds, so that a small probability keeps its digits
+        return np.column_stack([expit(-log_odds), expit(log_odds)])
 
     def predict(self, X: ArrayLike, *, sensitive_features: ArrayLike) -> NDArray[np.int64]:
         """Return the more likely outcome of every row; 1 where both are equally likely."""
@@ -109,6 +140,13 @@ class BayesClassifier:
             Each group's share of everybody; equal if left out.
         """
         truth = self if truth is None else truth
+        require_kind("truth", truth, BayesClassifier, "a BayesClassifier, or None")
+        for group in self.weights:
+            if group not in truth.weights:
+                raise InvalidInput(
+                    f"'truth' must know every group of this classifier; {group!r} is missing, it "
+                    f"has {few_of(list(truth.weights))}"
+                )
         shares = normalised_group_shares(self.weights, group_shares)
         return sum(share * self._error_rate_in(group, truth) for group, share in shares.items())
 
@@ -130,6 +168,7 @@ class BayesClassifier:
 
 def as_shares(weights: Weights) -> dict[str, float]:
     """Return each group's share of outcome 1 as a number in (0, 1)."""
+    require_kind("weights", weights, Mapping, "a mapping from each group to its P[Y=1]")
     if not weights:
         raise InvalidInput("'weights' must give P[Y=1] of at least one group; it is empty")
     shares = {}
@@ -146,17 +185,26 @@ def normalised_group_shares(
     """Return each group's share of everybody, adding up to 1; equal shares if left out."""
     if group_shares is None:
         return dict.fromkeys(groups, 1.0 / len(groups))
+    require_kind("group_shares", group_shares, Mapping, "a mapping from each group to its share")
+    given = {str(group): share for group, share in group_shares.items()}
     for group in groups:
-        if group not in group_shares:
+        if group not in given:
             raise InvalidInput(f"'group_shares' must name every group; {group!r} is missing")
-    total = sum(group_shares[group] for group in groups)
-    return {group: group_shares[group] / total for group in groups}
+        require_non_negative(f"group_shares[{group}]", given[group])
+    total = sum(float(given[group]) for group in groups)
+    if not 0.0 < total < math.inf:
+        raise InvalidInput(
+            f"'group_shares' must add up to a finite number above 0; they add up to {total:g}"
+        )
+    return {group: float(given[group]) / total for group in groups}
 
 
 def _groups_of_rows(sensitive_features: ArrayLike, n_rows: int) -> NDArray[np.str_]:
     groups = np.asarray(sensitive_features).astype(str)
     if groups.ndim == 0:
         return np.full(n_rows, groups)
+    if groups.shape == (n_rows, 1):  # one column of a frame
+        return groups[:, 0]
     if groups.shape != (n_rows,):
         raise InvalidInput(
             f"'sensitive_features' must hold one group for each of the {n_rows} rows of 'X', or "

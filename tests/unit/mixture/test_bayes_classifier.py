@@ -89,3 +89,41 @@ def test_what_it_refuses() -> None:
         BayesClassifier(model, {"B": 0.5})
     with pytest.raises(InvalidInput, match="'group_shares' must name every group"):
         best.error_rate(group_shares={"B": 1.0})
+    with pytest.raises(InvalidInput, match="'weights' must be a mapping"):
+        BayesClassifier(model, [0.5])  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"the 1 columns .* group 'A' .* got 2"):
+        best.predict([[0.0, 1.0]], sensitive_features="A")
+    other = BayesClassifier(MixtureModel({"B": laws(1.0)}), {"B": 0.5})
+    with pytest.raises(InvalidInput, match=r"'truth' must know every group .*'A' is missing"):
+        best.error_rate(other)
+    with pytest.raises(BadData, match="1 rows with missing or infinite"):
+        best.predict_proba([[np.inf]], sensitive_features="A")
+    with pytest.raises(BadData, match="1 of 2 rows of 'X' are too large"):
+        best.predict_proba([[0.0], [1e200]], sensitive_features="A")
+
+
+def test_groups_may_be_one_column_and_far_points_have_probabilities() -> None:
+    best = BayesClassifier(MixtureModel({"A": laws(2.0), "B": laws(1.0)}), {"A": 0.3, "B": 0.6})
+    x = [[-1e100], [1e100]]
+    probability = best.predict_proba(x, sensitive_features=[["A"], ["B"]])
+    assert probability.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    near = best.predict_proba([[30.0]], sensitive_features="A")
+    assert near[0, 0] == pytest.approx(np.exp(-58.0) * 0.7 / 0.3, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("shares", "message"),
+    [
+        ({"1": -1.0, "2": 2.0}, "'group_shares.1.' must be a finite number >= 0"),
+        ({"1": np.nan, "2": 2.0}, "'group_shares.1.' must be a finite number >= 0"),
+        ({"1": 0.0, "2": 0.0}, "must add up to a finite number above 0"),
+        ([0.5, 0.5], "'group_shares' must be a mapping"),
+    ],
+)
+def test_group_shares_are_checked(shares: dict[str, float], message: str) -> None:
+    model = MixtureModel({"1": laws(1.0), "2": laws(3.0)})
+    best = BayesClassifier(model, {1: 0.5, 2: 0.5})  # type: ignore[dict-item]
+    with pytest.raises(InvalidInput, match=message):
+        best.error_rate(group_shares=shares)
+    named = best.error_rate(group_shares={"1": 1.0, "2": 3.0})
+    assert best.error_rate(group_shares={1: 1.0, 2: 3.0}) == named  # type: ignore[dict-item]
