@@ -91,8 +91,8 @@ def story_blocks(story: Story) -> dict[str, str]:
                 f"| Of these, failed loans (80% range) | {median} ({low} to {high}) |",
                 "| Published RS-Audit, expected failed loans, with the paper's constants "
                 f"(`make demo`) | {printed} |",
-                "| Published RS-Audit, expected failed loans, with the smallest constants that "
-                f'keep its guarantee (`tau="exact"`) | {exact} |',
+                "| Published RS-Audit, expected failed loans, with the smallest tau for which "
+                f'our bounds prove its error probability (`tau="exact"`) | {exact} |',
                 "",
                 "Every audit meets different applicants, so its cost differs: "
                 f"{audit.cost:,.0f} above, {median} in the median of {n_runs} audits.",

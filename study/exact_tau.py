@@ -1,4 +1,4 @@
-"""The smallest proven threshold beside the printed one: tau and mean cost of the paper's audits."""
+"""The smallest threshold that our bounds prove, beside the printed one: tau and mean cost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> Table:
     write_section(
         options.output,
         "exact_tau",
-        'The smallest proven threshold, tau="exact"',
+        'The smallest threshold that our bounds prove, tau="exact"',
         "Made by `python -m study exact_tau`. The lender of the demonstration, two groups (White "
         "and Black) and four, equalized odds, gamma = 0.05, delta = 0.05, c = (0, 1). *Printed*: "
         "tau = 576 log(8K/delta)/epsilon². *Exact*: the smallest tau for which our bounds prove "
