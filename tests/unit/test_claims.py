@@ -305,8 +305,8 @@ def test_every_question_has_a_sentence(metric: str, compare: str) -> None:
     finding = Finding(question, Verdict.UNFAIR, 0.1, 0.2, "why")
     unfair = build_answer(finding).sentence
     fair = build_answer(replace(finding, verdict=Verdict.FAIR)).sentence
-    size = "10%" if compare == "ratio" else "10 points"
-    assert f"more than {size}" in unfair
+    sizes = ["10% less", "11.1% more"] if compare == "ratio" else ["10 points"]
+    assert any(f"more than {size}" in unfair for size in sizes)
     assert "some group" in unfair.lower()
     assert "no group" in fair.lower()
     assert fair.endswith("(error probability at most 5%).")
@@ -385,3 +385,27 @@ def test_outcomes_like_the_known_assume_nothing_if_none_is_unknown() -> None:
     counts = GroupCells(600, 200, 200, cohorts=((600.0, 200.0, 0.0),))
     past = eq.History.from_cells(Cells({"A": counts, "B": counts}))
     assert eq.check(past, Question("equal_opportunity")).proof is ProofStatus.PROVEN
+
+
+@pytest.mark.parametrize(
+    ("direction", "said"),
+    [
+        ("below", "more than 60% less often than B"),
+        ("above", "more than 150% more often than B"),
+        ("both", "more than 60% less or 150% more often than B"),
+    ],
+)
+def test_a_ratio_counted_upwards_is_a_share_of_the_lower_rate(direction: str, said: str) -> None:
+    counts = {"A": GroupCells(72_000, 8_000, 20_000), "B": GroupCells(36_000, 4_000, 60_000)}
+    compare = eq.Compare(by="ratio", against="B", direction=direction)  # type: ignore[arg-type]
+    question = eq.Question("demographic_parity", gamma=0.5, epsilon=0.1, compare=compare)
+    # 80% and 40%: A is approved 100% more often, which is a gap of 0.5 and never more than 0.6.
+    answer = eq.check(eq.History.from_cells(Cells(counts)), question)
+    assert f"FAIR. No group is approved {said}" in answer.summary
+
+
+def test_a_tolerance_is_printed_as_it_was_given() -> None:
+    counts = {"A": GroupCells(72_000, 8_000, 20_000), "B": GroupCells(36_000, 4_000, 60_000)}
+    question = eq.Question("demographic_parity", gamma=0.05126, epsilon=0.1)
+    answer = eq.check(eq.History.from_cells(Cells(counts)), question)
+    assert "more than 5.126 points less often" in answer.summary

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from equipoise.comparison import WITHIN, GapScale
-from equipoise.display import format_level
+from equipoise.display import format_level, round_down, round_up
 from equipoise.finding import Finding, Interval, ProofStatus, Separation, compared_pairs
 from equipoise.metrics import METRICS
 from equipoise.question import Question, Verdict
@@ -153,7 +153,7 @@ class Answer:
         first, side, second = pair.higher, "above", pair.lower
         if begins_with_lower:
             first, side, second = pair.lower, "below", pair.higher
-        size = "" if gap is None else f"{_format_gap_size(question.gap_scale, gap)} "
+        size = _describe_distance(question.gap_scale, gap, side)
         several = len(METRICS[question.metric].rates) > 1
         rate = f" in the {RATES[pair.rate].words}" if several else ""
         return f"{first}, {size}{side} {second}{rate}"
@@ -294,7 +294,7 @@ def state_verdict(question: Question, verdict: Verdict) -> str:
         among = f" {conjunction} ".join(f"among {kind}" for kind in people if kind)
         statement = (
             f"{'no' if is_fair else 'some'} group {event} more than "
-            f"{_verdict_bound(question, verdict)} {frequency} often than {_other_group(question)}"
+            f"{_verdict_bound(question, verdict, frequency)} often than {_other_group(question)}"
         )
         statements.append(f"{among}, {statement}" if among else statement)
     text = f", {conjunction} ".join(statements)
@@ -337,10 +337,43 @@ def _frequency_word(question: Question, rate: Rate) -> str:
     return {"below": "less", "above": "more", "both": "less or more"}[comparison.direction]
 
 
-def _verdict_bound(question: Question, verdict: Verdict) -> str:
-    """Return the gap that FAIR excludes or that UNFAIR exceeds: "5 points", or "20%" for ratios."""
-    gap = question.threshold if verdict is Verdict.FAIR else question.gamma
-    return _format_gap_size(question.gap_scale, gap)
+def _verdict_bound(question: Question, verdict: Verdict, side: str) -> str:
+    """Return the gap that FAIR excludes or that UNFAIR exceeds, and the side: "5 points less".
+
+    A ratio's gap is a share of the higher rate. Seen from the lower rate, the same gap is a larger
+    share: 20% less is 25% more.
+    """
+    is_fair = verdict is Verdict.FAIR
+    gap = question.threshold if is_fair else question.gamma
+    points = f"{gap * 100.0:.6g}"  # as the user gave it, so nothing is rounded
+    if question.gap_scale is not GapScale.RATIO:
+        return f"{points} point{'' if points == '1' else 's'} {side}"
+    above = _share_of_lower(gap)
+    more = "" if above is None else f"{(round_up if is_fair else round_down)(above, 1)}%"
+    more = more.replace(".0%", "%")
+    # The words of a side are those of its two ends, such as "less or more".
+    below_word, _, above_word = side.partition(" or ")
+    if above_word:
+        return f"{points}% {below_word} or {more} {above_word}"
+    return f"{more if side in ('more', 'above') else f'{points}%'} {side}"
+
+
+def _share_of_lower(gap: float) -> float | None:
+    """Return a ratio's gap in percent of the lower rate; None where that rate is 0."""
+    return 100.0 * gap / (1.0 - gap) if gap < 1.0 else None
+
+
+def _describe_distance(scale: GapScale, gap: float | None, side: str) -> str:
+    """Return an estimated gap with a space behind it; nothing where it has no number."""
+    if gap is None:
+        return ""
+    if scale is not GapScale.RATIO:
+        points = f"{gap * 100.0:.3g}"
+        return f"{points} point{'' if points == '1' else 's'} "
+    percent = _share_of_lower(gap) if side == "above" else 100.0 * gap
+    if percent is None:
+        return ""
+    return f"{percent:,.0f}% " if percent >= 1000.0 else f"{percent:.3g}% "
 
 
 def _other_group(question: Question) -> str:
@@ -354,12 +387,12 @@ def _state_by_names(question: Question, verdict: Verdict) -> str:
     rates = " or ".join(rate.words for rate in METRICS[question.metric].rates)
     amount = "no" if verdict is Verdict.FAIR else "some"
     side = {"below": "below", "above": "above", "both": "from"}[question.comparison.direction]
-    apart = "" if side != "from" else " away"
-    bound = _verdict_bound(question, verdict)
-    return (
-        f"In the {rates}, {amount} group is more than {bound}{apart} {side} "
-        f"{_other_group(question)}"
-    )
+    if side == "from":
+        bound = _verdict_bound(question, verdict, "below or above")
+        bound = bound.replace(" below or above", " away from")
+    else:
+        bound = _verdict_bound(question, verdict, side)
+    return f"In the {rates}, {amount} group is more than {bound} {_other_group(question)}"
 
 
 def _is_reference(group: str, reference: str) -> bool:
@@ -376,17 +409,9 @@ def name_gap_unit(question: Question) -> str:
     return "percent of the highest rate" if is_ratio else "percentage points"
 
 
-def format_gap(question: Question, share: float) -> str:
-    """Return a gap in the unit of the question, with three significant figures."""
-    points = f"{share * 100.0:.3g}"
+def format_gap(question: Question, share: float, figures: int = 6) -> str:
+    """Return a gap in the unit of the question, with so many significant figures at most."""
+    points = f"{share * 100.0:.{figures}g}"
     if question.gap_scale is GapScale.RATIO:
         return f"{points}% of the highest rate"
-    return f"{points} point{'' if points == '1' else 's'}"
-
-
-def _format_gap_size(scale: GapScale, gap: float) -> str:
-    """Return how far a rate is from another one: "5 points", or "20%" of the higher one."""
-    points = f"{gap * 100.0:.3g}"
-    if scale is GapScale.RATIO:
-        return f"{points}%"
     return f"{points} point{'' if points == '1' else 's'}"

@@ -102,8 +102,8 @@ def draw_gap_ranges(question: Question, ranges: Sequence[GapRange]) -> Markup:
 
 def _zones(question: Question, high: float) -> list[tuple[str, float, float, str]]:
     """Return the name, the ends and the text of each zone of the gap."""
-    gamma = f"{100 * question.gamma:.3g}"
-    threshold = f"{100 * question.threshold:.3g}"
+    gamma = f"{100 * question.gamma:.6g}"
+    threshold = f"{100 * question.threshold:.6g}"
     return [
         ("fair", 0.0, question.gamma, f"FAIR is right: up to {gamma}"),
         ("open", question.gamma, question.threshold, f"Either is right: {gamma} to {threshold}"),
@@ -380,7 +380,13 @@ def draw_evidence_points(
     answer, needed = ("FAIR", last.fair_needs) if is_fair_ahead else ("UNFAIR", last.unfair_needs)
     bar_y = TIME_TOP + y_of(needed)
     drawing.line(0.0, f"{bar_y:.1f}", drawing.high, f"{bar_y:.1f}", "l-ink dash", width=1.75)
-    drawing.text(0.0, bar_y + LABEL_HEIGHT, f"Needed for {answer}: {needed:.3g}", "halo b", shift=6)
+    drawing.text(
+        0.0,
+        bar_y + LABEL_HEIGHT,
+        f"Needed for {answer}: {format_figures(needed)}",
+        "halo b",
+        shift=6,
+    )
     fair = [(point.people, y_of(point.for_fair or 0.0)) for point in points]
     unfair = [(point.people, y_of(point.for_unfair or 0.0)) for point in points]
     curves = [("line l-fair", step_path(fair)), ("line l-unfair", step_path(unfair))]
@@ -401,7 +407,8 @@ def draw_evidence_points(
     _label_end(drawing, unfair[-1], "unfair", unfair_said, is_above=unfair_above)
     label = (
         f"Evidence for each answer over {last.people:,} people, on a logarithmic axis. "
-        f"{unfair_said}, {last.unfair_needs:.3g} needed. {fair_said}, {last.fair_needs:.3g} needed."
+        f"{unfair_said}, {format_figures(last.unfair_needs)} needed. "
+        f"{fair_said}, {format_figures(last.fair_needs)} needed."
     )
     return drawing.to_chart("time", TIME_TOP + TIME_HEIGHT + AXIS_HEIGHT, label)
 

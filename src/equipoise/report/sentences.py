@@ -145,7 +145,8 @@ def describe_evidence(report: Report) -> str:
     if level_fair != level_unfair:
         levels = f"{level_unfair} for UNFAIR and {level_fair} for FAIR"
     return (
-        f"UNFAIR needs an e-value of {last.unfair_needs:.3g}, FAIR needs {last.fair_needs:.3g}. If "
+        f"UNFAIR needs an e-value of {format_figures(last.unfair_needs)}, FAIR needs "
+        f"{format_figures(last.fair_needs)}. If "
         f"an answer is wrong, its line ever reaches its bar with probability at most {levels}, "
         "however often the auditor looks. A line shows the least evidence against any gap that "
         f"would make the answer wrong. {counted}"
@@ -215,7 +216,7 @@ def describe_score_use(report: Report) -> str:
 
 def describe_naive_gap(question: Question, gap: float | None) -> str:
     """Return the gap by a common way of counting that leaves out the denied, or guesses them."""
-    return "undefined" if gap is None else format_gap(question, gap)
+    return "undefined" if gap is None else format_gap(question, gap, figures=3)
 
 
 def describe_rate(rate: str) -> str:
