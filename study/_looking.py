@@ -133,15 +133,16 @@ def audit_once(case: Case, seed: int, *, helped: bool) -> Run:
     finding = audit.conclude()
     right = case.question.truth(case.world.gap(case.question.metric))
     inconclusive = finding.verdict is eq.Verdict.INCONCLUSIVE
-    evidence, r = audit.evidence, np.array([case.world.r[group] for group in audit.groups])
-    assert evidence is not None
+    assert audit.evidence is not None
+    log = audit.evidence.log
+    r = np.array([case.world.r[group] for group in audit.groups])
     return {
         "cost": audit.cost,
         "labels": audit.labels,
         "looks": audit.labels + audit.features,
         "wrong": float(not inconclusive and finding.verdict not in right),
         "inconclusive": float(inconclusive),
-        "bias": float((evidence.labels[:, 1] - r * evidence.told).sum()),
+        "bias": float((log.labels[:, 1] - r * log.told).sum()),
     }
 
 

@@ -132,10 +132,12 @@ def with_foresight(
         asked = evidence.request(np.array([group]))
         if number >= pilot:
             evidence.record(asked, np.array(outcomes[-1:]))
-            evidence._replan_if_due()
+            evidence.replan_if_due()
     for pattern in _patterns(np.array(outcomes, dtype=bool), pilot, k):
         trial = deepcopy(evidence)
-        trial._against_unfair[0].bar = np.inf  # a right verdict does not stop the opponent
+        trial.refutation.unfair_set.covers[
+            0
+        ].bar = np.inf  # a right verdict does not stop the opponent
         trial.record(np.arange(pilot), np.where(pattern, outcomes[:pilot], UNKNOWN))
         if trial.advance(replan=False) is Verdict.UNFAIR:
             audit._finding = audit._report_verdict(Verdict.UNFAIR)

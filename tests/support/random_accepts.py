@@ -146,7 +146,7 @@ class FileOrder(AdaptiveAudit):
     def _examine_evidence(self) -> None:
         if not self.sorted and self.evidence is not None:
             self.sorted = True
-            counts = self.evidence.random_accepts.astype(int)
+            counts = self.evidence.log.random_accepts.astype(int)
             self.evidence.set_random_accepts(np.zeros(counts.shape))
             for outcome, group in product((0, 1), range(len(counts))):
                 for _ in range(counts[group, outcome]):

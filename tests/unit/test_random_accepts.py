@@ -70,7 +70,7 @@ def test_outcomes_that_are_not_known_are_withdrawn() -> None:
     assert sum(c.random_accepts[2] for c in cells.values()) == late.sum()
     audit = eq.AdaptiveAudit(eq.History.from_cells(cells), eq.Question(), eq.Costs())
     assert audit.evidence is not None
-    assert audit.evidence.told.sum() == data.test.sum() - late.sum()
+    assert audit.evidence.log.told.sum() == data.test.sum() - late.sum()
 
 
 def test_the_audit_takes_them_first_and_for_nothing() -> None:
@@ -95,8 +95,8 @@ def test_the_order_of_the_file_does_not_matter() -> None:
     one, other = (audit.evidence for audit in audits)
     assert one is not None
     assert other is not None
-    assert one.labels.tolist() == other.labels.tolist()
-    assert one.shares.tolist() == other.shares.tolist()
+    assert one.log.labels.tolist() == other.log.labels.tolist()
+    assert one.plan.shares.tolist() == other.plan.shares.tolist()
 
 
 def table(seed: int, groups: int) -> dict[str, GroupCells]:

@@ -29,8 +29,10 @@ from equipoise.audits.design import AuditDesign
 from equipoise.audits.replay import Replayer
 from equipoise.audits.scores import Assist, ScoreRecords, ScoreSampler, sample_block
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
-from equipoise.evidence.evidence import UNKNOWN, Evidence
+from equipoise.evidence.evidence import Evidence
+from equipoise.evidence.intervals import rough_ranges
 from equipoise.evidence.observation import LABEL, BetScale
+from equipoise.evidence.request_log import UNKNOWN
 from equipoise.finding import Finding
 from equipoise.free_check import CheckInputs, free_verdict
 from equipoise.history.past import Past
@@ -255,7 +257,7 @@ class AdaptiveAudit(Audit):
         """Return the groups whose next denied person would be asked for; none after the end."""
         if self.evidence is None or self._finding is not None:
             return ()
-        eligible = self.evidence.eligible()
+        eligible = self.evidence.plan.eligible()
         return tuple(
             group
             for group, is_eligible in zip(self.groups, eligible, strict=True)
@@ -288,11 +290,11 @@ class AdaptiveAudit(Audit):
             )
         evidence = self._require_evidence()
         # Even if the check is due, it is made only after a label, so somebody must be labelled.
-        until_recheck = np.ceil(self._next_recheck - evidence.told.sum())
-        count = min(evidence.labels_until_plan, max(until_recheck, NO_LABELS_LEFT))
+        until_recheck = np.ceil(self._next_recheck - evidence.log.told.sum())
+        count = min(evidence.plan.labels_until_plan, max(until_recheck, NO_LABELS_LEFT))
         if max_people is not None:
             count = min(count, max_people)
-        return evidence.choose(arrivals, count, rng)
+        return evidence.plan.choose(arrivals, count, rng)
 
     def count_block(
         self,
@@ -316,7 +318,7 @@ class AdaptiveAudit(Audit):
             label_prices = self._prices[1][groups]
             prices = self.assist.fill_prices(prices, label_prices)
             extra_prices = prices - label_prices
-            first_number = self._require_evidence().requests
+            first_number = self._require_evidence().log.n_requests
             is_asked, observation_ends = sample_block(
                 self._samplers, groups, outcomes, scores, prices, draws, first_number=first_number
             )
@@ -340,7 +342,7 @@ class AdaptiveAudit(Audit):
         # move the evidence (guarantees, 3.12).
         if decision == 1 or self.evidence is None or group in self.closed:
             return Want.NOTHING
-        is_welcome = self.evidence.eligible()[self._group_positions[group]]
+        is_welcome = self.evidence.plan.eligible()[self._group_positions[group]]
         return Want.LABEL if is_welcome else Want.NOTHING
 
     def _apply(self, step: Step) -> None:
@@ -378,10 +380,10 @@ class AdaptiveAudit(Audit):
         """Return how many labels are still to be told before a plan or a check is due."""
         if self.evidence is None:
             return np.inf
-        next_due = float(self.evidence.next_plan)
+        next_due = float(self.evidence.plan.next_plan)
         if self._finding is None:  # an audit that has ended is not checked any more
             next_due = min(next_due, self._next_recheck)
-        return next_due - float(self.evidence.told.sum())
+        return next_due - float(self.evidence.log.told.sum())
 
     def _request_labels(self, tickets: Sequence[Ticket]) -> None:
         groups = np.array([self._group_positions[t.group] for t in tickets], dtype=np.intp)
@@ -417,7 +419,7 @@ class AdaptiveAudit(Audit):
         evidence = self._require_evidence()
         number = self._request_numbers[ticket.number]
         # Read before the evidence records the new outcome in its place.
-        was_failure = evidence.outcomes[number] == 0
+        was_failure = evidence.log.outcomes[number] == 0
         self._account.correct(ticket, was_failure=was_failure, outcome=outcome)
         if self._samplers and ticket.score_record is not None:
             sampler = self._samplers[self._group_positions[ticket.group]]
@@ -447,23 +449,23 @@ class AdaptiveAudit(Audit):
             self._note_late_answer()
         elif evidence.verdict is not None:
             self._finding = self._report_verdict(evidence.verdict)
-        elif evidence.told.sum() >= self._next_recheck:
+        elif evidence.log.told.sum() >= self._next_recheck:
             # With the next plan, which weighs the same cells.
-            self._next_recheck = float(evidence.next_plan)
+            self._next_recheck = float(evidence.plan.next_plan)
             self._conclude_if_undecidable(evidence)
         self._conclude_if_told_to()
 
     def _conclude_if_undecidable(self, evidence: Evidence) -> None:
         if self.give_up == "never":
             return
-        if (evidence.told[self._design.reachable] >= GIVE_UP_LABELS).all():
+        if (evidence.log.told[self._design.reachable] >= GIVE_UP_LABELS).all():
             # INCONCLUSIVE is never wrong, so a rough guess of the unknowns suffices.
-            low, high = evidence.rough_ranges(GIVE_UP_ERRORS)
+            low, high = rough_ranges(evidence.log, GIVE_UP_ERRORS)
         else:
             intervals = denied_success_intervals(self._design, evidence).values()
             low = np.array([interval.lower for interval in intervals])
             high = np.array([interval.upper for interval in intervals])
-        if evidence.undecidable(low, high):
+        if evidence.refutation.is_undecidable(low, high):
             scarce = "the past data are too few"
             if self.cells.unknown:
                 scarce = "of too few approved people the outcome is known"
@@ -484,7 +486,7 @@ class AdaptiveAudit(Audit):
             return super()._smallest_hold_needed()
         # A group whose label is not welcome now may be cheap, but it will not be asked.
         holds = []
-        for group, is_eligible in zip(self.groups, self.evidence.eligible(), strict=True):
+        for group, is_eligible in zip(self.groups, self.evidence.plan.eligible(), strict=True):
             if is_eligible and group not in self.closed:
                 holds.append(self._worst_cost(group, 0, Want.LABEL))
         return min(holds, default=np.inf)
@@ -501,7 +503,7 @@ class AdaptiveAudit(Audit):
         )
         # The range of the bets was fixed at the last plan, before this person's score was read.
         # It is recorded with the person so that a verifier can check it (guarantees, 3.16).
-        bet_scale = self._require_evidence().bet_scales[position]
+        bet_scale = self._require_evidence().log.bet_scales[position]
         low, high = LABEL if bet_scale is None else (bet_scale.low, bet_scale.high)
         return replace(record, m=float(sampled.m[0]), pi=float(sampled.pi[0]), low=low, high=high)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from equipoise.audits.design import AuditDesign
 from equipoise.evidence.evidence import Evidence
+from equipoise.evidence.intervals import success_estimates, success_intervals
 from equipoise.finding import Finding, GroupShares, Interval, gap_interval, separation
 from equipoise.free_check import (
     gap_bounds,
@@ -32,7 +33,7 @@ def denied_success_intervals(design: AuditDesign, evidence: Evidence | None) -> 
     """Return where each group's r lies: anywhere in [0, 1] where there is no evidence."""
     if evidence is None:
         return dict.fromkeys(design.groups, Interval(0.0, 1.0))
-    intervals = evidence.intervals(design.budget.label_interval)
+    intervals = success_intervals(evidence.log, design.budget.label_interval)
     return dict(zip(design.groups, intervals, strict=True))
 
 
@@ -145,8 +146,8 @@ def describe_missing(design: AuditDesign, evidence: Evidence, n_pending: int) ->
 def _describe_missing_evidence(design: AuditDesign, evidence: Evidence) -> str:
     """Return the one thing that stands most in the way of a verdict."""
     n_unknown = design.history.cells.unknown
-    labels_to_go = evidence.labels_to_go()
-    if (evidence.told[design.reachable] < MIN_LABELS_FOR_FORECAST).any():
+    labels_to_go = evidence.plan.labels_to_go()
+    if (evidence.log.told[design.reachable] < MIN_LABELS_FOR_FORECAST).any():
         return (
             f"more labels; after {MIN_LABELS_FOR_FORECAST} of every group it can be said about "
             "how many, and plan forecasts what such audits need"
@@ -179,7 +180,7 @@ def _past_or_margin_needed(design: AuditDesign, evidence: Evidence) -> tuple[flo
 
     Boxes that hold the unknowns fall once epsilon is some standard errors of the gap wide.
     """
-    error = design.row_answers().error_of_gap(evidence.estimates)
+    error = design.row_answers().error_of_gap(success_estimates(evidence.log))
     margin = max(ERRORS_TO_DECIDE * error, 1.2 * design.question.epsilon)
     return design.history.cells.total * (margin / design.question.epsilon) ** 2, margin
 

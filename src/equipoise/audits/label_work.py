@@ -10,7 +10,7 @@ import numpy as np
 from equipoise._arrays import Array, Ints
 from equipoise.audits.design import AuditDesign
 from equipoise.evidence.allocation import EVEN_SHARE, information, mean_costs, refute_all
-from equipoise.evidence.evidence import PILOT_LABELS
+from equipoise.evidence.label_plan import PILOT_LABELS
 from equipoise.evidence.null_cells import FEW_GROUPS, NullCells
 from equipoise.history.past import Past
 from equipoise.question import Costs, Question, Verdict

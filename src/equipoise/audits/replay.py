@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.audits.base import Step
-from equipoise.evidence.evidence import PENDING
+from equipoise.evidence.request_log import PENDING
 from equipoise.protocol import Want
 
 if TYPE_CHECKING:

@@ -1,8 +1,9 @@
 """How evidence is weighed: certified refutation of one wrong answer or the other."""
 
 from equipoise.evidence.confidence import anytime_interval
-from equipoise.evidence.evidence import UNKNOWN, Evidence
+from equipoise.evidence.evidence import Evidence
 from equipoise.evidence.null_cells import NullCells, WrongAnswers
+from equipoise.evidence.request_log import UNKNOWN
 
 __all__ = ["EDITION", "UNKNOWN", "Evidence", "NullCells", "WrongAnswers", "anytime_interval"]
 

@@ -517,8 +517,8 @@ def _evidence_point(audit: Audit, answers: int, people: int) -> EvidencePoint:
     point = EvidencePoint(answers, finding.lower, finding.upper, finding.estimate, people)
     if not isinstance(audit, AdaptiveAudit) or audit.evidence is None:
         return point
-    for_fair = audit.evidence.evidence_for(Verdict.FAIR)
-    for_unfair = audit.evidence.evidence_for(Verdict.UNFAIR)
+    for_fair = audit.evidence.refutation.evidence_for(Verdict.FAIR)
+    for_unfair = audit.evidence.refutation.evidence_for(Verdict.UNFAIR)
     return replace(
         point,
         for_fair=for_fair.e_value,

@@ -10,6 +10,7 @@ from equipoise._json import JsonValue
 from equipoise.audits.adaptive import AdaptiveAudit
 from equipoise.display import Displayable, Row, format_money
 from equipoise.errors import few_of
+from equipoise.evidence.intervals import mean_ranges, success_estimates
 from equipoise.finding import Finding, Interval
 from equipoise.ledger.drift import DriftTest
 from equipoise.ledger.state import AuditState
@@ -303,11 +304,13 @@ def good_shares_of(state: AuditState) -> dict[str, Interval]:
     audit = None if state.settings.assist is None else state.audit
     if not isinstance(audit, AdaptiveAudit) or audit.evidence is None:
         return {group: _plain_share(tally) for group, tally in groups.items()}
-    lower_means, upper_means = audit.evidence.means()
+    log = audit.evidence.log
+    lower_means, upper_means = mean_ranges(log)
+    estimates = success_estimates(log)
     shares: dict[str, Interval] = {}
     for index, group in enumerate(audit.groups):
-        has_outcomes = bool(audit.evidence.told[index])
-        estimate = float(audit.evidence.estimates[index]) if has_outcomes else None
+        has_outcomes = bool(log.told[index])
+        estimate = float(estimates[index]) if has_outcomes else None
         shares[group] = Interval(float(lower_means[index]), float(upper_means[index]), estimate)
     return {group: shares[group] for group in groups}
 

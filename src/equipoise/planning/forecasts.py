@@ -20,7 +20,7 @@ from equipoise._arrays import Array
 from equipoise._json import JsonValue
 from equipoise.audits.label_work import LabelWork
 from equipoise.cells import Cells, GroupCells
-from equipoise.evidence.evidence import PILOT_LABELS
+from equipoise.evidence.label_plan import PILOT_LABELS
 from equipoise.history.past import Past
 from equipoise.planning.scenarios import Scenario
 from equipoise.question import Costs, Question, Verdict

@@ -183,7 +183,7 @@ def test_bounds_and_evidence_work_at_the_levels_of_the_budget(exact: bool) -> No
     audit = AdaptiveAudit(past, question, Costs())
     budget = ErrorBudget.of_audit(question, len(past.cells), exact=exact, by_rows=not exact)
     assert audit.evidence is not None
-    wrong = audit.evidence._wrong
+    wrong = audit.evidence.refutation._wrong
     assert (wrong.level_fair, wrong.level_unfair) == (budget.evidence_fair, budget.evidence_unfair)
     assert audit._design.bands == bands_from_past(past, question.metric, budget.past_intervals)
     assert isinstance(wrong, WrongAnswers) == exact

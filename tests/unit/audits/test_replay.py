@@ -56,9 +56,14 @@ def standing(audit: AdaptiveAudit) -> list[object]:
     evidence = audit._require_evidence()
     finding = None if audit.finding is None else audit.finding.to_json()
     return [
-        *(finding, evidence.verdict, evidence.next_plan, audit._next_recheck, evidence.requests),
-        *(audit.cost, audit.reserved, evidence.shares.tolist(), sorted(audit._open_tickets)),
-        *(evidence._starts.tolist(), evidence.labels.tolist()),
+        *(finding, evidence.verdict, audit._next_recheck),
+        *(audit.cost, audit.reserved, sorted(audit._open_tickets)),
+        *(evidence.plan.next_plan, evidence.plan.shares.tolist()),
+        *(
+            evidence.log.n_requests,
+            evidence.log.epochs.starts.tolist(),
+            evidence.log.labels.tolist(),
+        ),
     ]
 
 

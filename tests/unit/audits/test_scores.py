@@ -224,13 +224,13 @@ def test_a_budget_that_cannot_hold_the_largest_price_closes_a_group_for_good() -
 def test_the_same_person_s_price_and_score_never_change_what_is_staked() -> None:
     audit = start(assist=Assist())
     told(audit, 3, most=300)
-    before = [s and (s.low, s.high, s.variance) for s in audit._require_evidence().bet_scales]
+    before = [s and (s.low, s.high, s.variance) for s in audit._require_evidence().log.bet_scales]
     assert any(before)
     for score in (-1e300, 0.0, 1e300):
         other = deepcopy(audit)
         other.ask("A", 0, score=score, draw=0.999999)
         other.ask("B", 0, score=score, draw=0.0)
-        after = [s and (s.low, s.high, s.variance) for s in other._require_evidence().bet_scales]
+        after = [s and (s.low, s.high, s.variance) for s in other._require_evidence().log.bet_scales]
         assert after == before
 
 

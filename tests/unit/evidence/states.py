@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import GapScale
 from equipoise.evidence import UNKNOWN, Evidence, NullCells, WrongAnswers
+from equipoise.evidence.epochs import BetScales
 from equipoise.evidence.null_cells import FINENESS, fair_covers, unfair_covers
 from equipoise.evidence.observation import LABEL, Ends
 from equipoise.free_check import bands_from_past
@@ -61,10 +62,17 @@ class Setup:
             fineness=fineness,
         )
 
-    def start(self, level: float = NEVER, *, fineness: float = FINENESS) -> Evidence:
+    def start(
+        self,
+        level: float = NEVER,
+        *,
+        fineness: float = FINENESS,
+        rescale_bets: Callable[[], BetScales] | None = None,
+    ) -> Evidence:
         k = len(self.r)
         prices = np.array([np.full(k, 0.1), np.linspace(1.0, 2.0, k)])
-        return Evidence(self.wrong(level, fineness=fineness), prices, np.ones(k, dtype=bool))
+        wrong = self.wrong(level, fineness=fineness)
+        return Evidence(wrong, prices, np.ones(k, dtype=bool), rescale_bets)
 
     def pairs(self, bands: Bands) -> list[Pair]:
         """Return every ordered pair of groups, as the reference knows it."""
@@ -124,23 +132,23 @@ def _counts(rng: np.random.Generator, scale: int) -> list[int]:
 
 
 def covers(evidence: Evidence) -> list[NullCells]:
-    return [*unfair_covers(evidence._wrong), *fair_covers(evidence._wrong)]
+    return [*unfair_covers(evidence.refutation._wrong), *fair_covers(evidence.refutation._wrong)]
 
 
 def weighed(evidence: Evidence) -> list[np.ndarray]:
     """Return the evidence against every cell of every cover, of what is known now."""
-    return [
-        cover.cells.evidence(evidence._log_wealth(cover, slice(None), evidence._current_counts()))[
-            0
-        ]
-        for cover in (*evidence._against_unfair, *evidence._against_fair)
-    ]
+    refutation = evidence.refutation
+    look = evidence.log.current_counts()
+    log_wealth = [refutation.log_wealth(cover, slice(None), look) for cover in refutation.covers]
+    pairs = zip(refutation.covers, log_wealth, strict=True)
+    return [cover.cells.evidence(wealth)[0] for cover, wealth in pairs]
 
 
 def missing(evidence: Evidence) -> list[np.ndarray]:
     """Return per cover, that of the UNFAIR set first, the nats that cells which stand lack."""
-    every = (*evidence._against_unfair, *evidence._against_fair)
-    return [evidence._missing_nats(cover, evidence._current_counts()) for cover in every]
+    refutation = evidence.refutation
+    look = evidence.log.current_counts()
+    return [refutation.missing_nats(cover, look) for cover in refutation.covers]
 
 
 def request(evidence: Evidence, group: int, ends: Ends = LABEL) -> int:

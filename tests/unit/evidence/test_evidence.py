@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.evidence import UNKNOWN, Evidence, anytime_interval
-from equipoise.evidence.evidence import PENDING
+from equipoise.evidence.intervals import success_intervals
+from equipoise.evidence.request_log import PENDING
 from equipoise.finding import Interval
 from equipoise.question import Verdict
 from tests.profiles import examples
@@ -71,13 +72,13 @@ def test_a_pending_label_widens_an_interval_by_itself_only() -> None:
     numbers = [request(evidence, 0) for _ in range(101)]
     for number in numbers[1:]:
         record(evidence, number, number % 2)
-    first, other = evidence.intervals(0.05)
+    first, other = success_intervals(evidence.log, 0.05)
     assert (first.lower, first.upper) == anytime_interval(50, 50, 1, 0.05)
     assert (first.estimate, other) == (0.5, Interval(0.0, 1.0))
     record(evidence, numbers[0], 1)
     for _ in range(900):
         request(evidence, 0)
-    (first, _) = evidence.intervals(0.05)
+    (first, _) = success_intervals(evidence.log, 0.05)
     assert (first.lower, first.upper) == anytime_interval(51, 50, 0, 0.05)
     assert first.estimate == 51 / 101
 
@@ -92,14 +93,16 @@ def test_an_interval_does_not_meet_a_later_file_with_labels_as_they_once_were() 
     for number in numbers[:50]:
         record(evidence, number, number % 2)
     evidence.set_random_accepts(np.array([[100.0, 100.0, 0.0], [0.0, 0.0, 0.0]]))
-    (first, _) = evidence.intervals(0.05)
+    (first, _) = success_intervals(evidence.log, 0.05)
     assert (first.lower, first.upper) == anytime_interval(125, 125, 850, 0.05)
     for number in numbers[50:]:
         record(evidence, number, number % 2)
     last = request(evidence, 0)
     for _ in range(900):
         request(evidence, 0)
-    (first, _) = evidence.intervals(0.05)  # the first that is pending came after the file
+    (first, _) = success_intervals(
+        evidence.log, 0.05
+    )  # the first that is pending came after the file
     assert (last, first.lower, first.upper) == (900, *anytime_interval(550, 550, 0, 0.05))
 
 
@@ -111,7 +114,7 @@ def test_an_interval_does_not_meet_a_later_file_with_labels_as_they_once_were() 
 def test_a_state_is_rebuilt_from_asks_and_tells(setup: Setup, seed: int) -> None:
     events = history(setup, np.random.default_rng(seed))
     first, second = (replay(setup.start(NEVER), events) for _ in range(2))
-    assert np.array_equal(first.shares, second.shares)
+    assert np.array_equal(first.plan.shares, second.plan.shares)
     assert same(first, second, 0.0)
 
 
@@ -122,19 +125,19 @@ def test_the_order_of_answers_does_not_matter(setup: Setup, seed: int) -> None:
     events = history(setup, np.random.default_rng(seed))
     evidence = replay(setup.start(0.2), events)
     other = deepcopy(evidence)
-    for number in np.random.default_rng(seed).permutation(other.requests).tolist():
-        outcome = other.outcomes[number]
+    for number in np.random.default_rng(seed).permutation(other.log.n_requests).tolist():
+        outcome = other.log.outcomes[number]
         if outcome != PENDING:
             record(other, number, UNKNOWN)
             record(other, number, outcome)
     assert same(evidence, other)
     other.advance(replan=False)
-    record(evidence, 0, outcome_of(evidence, 0)) if evidence.requests else None
+    record(evidence, 0, outcome_of(evidence, 0)) if evidence.log.n_requests else None
     assert evidence.advance(replan=False) is other.verdict
 
 
 def outcome_of(evidence: Evidence, number: int) -> int:
-    return max(evidence.outcomes[number], UNKNOWN)
+    return max(evidence.log.outcomes[number], UNKNOWN)
 
 
 @examples(5)
@@ -145,15 +148,16 @@ def test_what_a_request_meets_does_not_depend_on_later_answers(setup: Setup, see
     events = history(setup, rng)
     last = max((i for i, e in enumerate(events) if e[0] == "ask"), default=-1) + 1
     evidence = replay(setup.start(NEVER), events[:last])
-    asked = evidence.requests
-    epochs = evidence._starts[evidence._starts < asked].tolist()
-    bet_scales = evidence._bet_scales[: len(epochs)]
+    asked = evidence.log.n_requests
+    epochs = evidence.log.epochs
+    starts = epochs.starts[epochs.starts < asked].tolist()
+    bet_scales = epochs.bet_scales[: len(starts)]
     for number in rng.permutation(asked).tolist():
-        if evidence.outcomes[number] == PENDING:
+        if evidence.log.outcomes[number] == PENDING:
             record(evidence, number, int(rng.integers(-1, 2)))
             evidence.advance()
-    assert evidence._starts[evidence._starts < asked].tolist() == epochs
-    assert evidence._bet_scales[: len(epochs)] == bet_scales
+    assert epochs.starts[epochs.starts < asked].tolist() == starts
+    assert epochs.bet_scales[: len(starts)] == bet_scales
 
 
 @examples(5)
@@ -162,7 +166,7 @@ def test_a_late_outcome_only_raises_the_evidence(setup: Setup, seed: int) -> Non
     evidence, rng = setup.start(NEVER), np.random.default_rng(seed)
     for group, outcome in setup.stream(vanishing=0.3):
         count(evidence, group, outcome)
-    lost = [n for n in range(evidence.requests) if evidence.outcomes[n] == UNKNOWN]
+    lost = [n for n in range(evidence.log.n_requests) if evidence.log.outcomes[n] == UNKNOWN]
     before = weighed(evidence)
     for number in lost:
         record(evidence, number, int(rng.integers(2)))
@@ -185,7 +189,7 @@ def test_copies_go_on_where_they_were() -> None:
                 for group, outcome in random_setup(seed, 3, 90).stream():
                     count(each, group, outcome)
             assert original.verdict is copy.verdict
-            assert np.array_equal(original.shares, copy.shares)
+            assert np.array_equal(original.plan.shares, copy.plan.shares)
 
 
 # -- pending labels -----------------------------------------------------------------------------
@@ -238,7 +242,7 @@ def test_a_block_of_labels_counts_as_its_labels_one_by_one(setup: Setup, seed: i
     one_by_one, at_once = setup.start(0.05), setup.start(0.05)
     rng = np.random.default_rng(seed)
     for _ in range(40):
-        size = int(rng.integers(1, int(at_once.labels_until_plan) + 1))
+        size = int(rng.integers(1, int(at_once.plan.labels_until_plan) + 1))
         groups = rng.integers(0, len(setup.r), size)
         outcomes = (rng.random(size) < np.array(setup.r)[groups]).astype(np.intp)
         taken = at_once.record_block(groups, outcomes)
@@ -246,8 +250,8 @@ def test_a_block_of_labels_counts_as_its_labels_one_by_one(setup: Setup, seed: i
             assert one_by_one.verdict is None
             count(one_by_one, int(group), int(outcome))
         assert one_by_one.verdict is at_once.verdict
-        assert np.array_equal(one_by_one.requested, at_once.requested)
-        assert np.array_equal(one_by_one.shares, at_once.shares)
+        assert np.array_equal(one_by_one.log.requested, at_once.log.requested)
+        assert np.array_equal(one_by_one.plan.shares, at_once.plan.shares)
         assert same(one_by_one, at_once, 0.0)
         if at_once.verdict is not None:
             break
@@ -255,7 +259,7 @@ def test_a_block_of_labels_counts_as_its_labels_one_by_one(setup: Setup, seed: i
 
 def test_too_many_labels_at_once_are_refused() -> None:
     evidence = random_setup(5, 4).start(0.05)
-    many = np.zeros(int(evidence.labels_until_plan) + 1, dtype=np.intp)
+    many = np.zeros(int(evidence.plan.labels_until_plan) + 1, dtype=np.intp)
     with pytest.raises(ValueError, match="at most"):
         evidence.record_block(many, many)
 
@@ -283,12 +287,13 @@ def test_a_verdict_is_found_when_all_cells_are_looked_at(setup: Setup, seed: int
 
 def refuted_by_definition(evidence: Evidence) -> list[bool]:
     """Say of either wrong answer whether it is refuted, from the definition alone."""
-    counts = evidence._counts.cumsum(axis=0)
-    counts = counts[np.append(evidence._remembered_ends(), True)]  # ends of epochs, and now
+    epochs = evidence.log.epochs
+    counts = epochs.label_counts.cumsum(axis=0)
+    counts = counts[np.append(epochs.remembered_ends(), True)]  # ends of epochs, and now
     found = []
-    for against in (evidence._against_unfair, evidence._against_fair):
-        least, bar = 0.0, against[0].bar
-        for cover in against:
+    for wrong_set in (evidence.refutation.unfair_set, evidence.refutation.fair_set):
+        least, bar = 0.0, wrong_set.bar
+        for cover in wrong_set.covers:
             looks = np.array(
                 [
                     np.exp(np.minimum(cover.cells.log_wealth(c, slice(None)), 600.0)).sum(axis=1)
@@ -309,7 +314,7 @@ def test_an_answer_is_given_once_its_evidence_reaches_what_is_needed(seed: int) 
         evidence.advance()
         reached = set()
         for answer in (Verdict.FAIR, Verdict.UNFAIR):
-            weight = evidence.evidence_for(answer)
+            weight = evidence.refutation.evidence_for(answer)
             if weight.e_value >= weight.needed * (1.0 - 1e-12):
                 reached.add(answer)
         assert (evidence.verdict is None) == (not reached)
@@ -323,18 +328,19 @@ def test_covers_of_the_fair_set_share_the_level() -> None:
     """With three groups and more every rate has its own cover, any of which may be refuted."""
     for seed in range(12):
         evidence = random_setup(seed, 6).start(0.04)
-        assert [cover.bar for cover in evidence._against_unfair] == [1.0 / 0.04]
-        against = evidence._against_fair
-        for cover in against:
-            assert cover.bar == pytest.approx(len(against) / 0.04, rel=1e-12)
+        unfair_set = evidence.refutation.unfair_set
+        assert [cover.bar for cover in unfair_set.covers] == [1.0 / 0.04]
+        covers = evidence.refutation.fair_set.covers
+        for cover in covers:
+            assert cover.bar == pytest.approx(len(covers) / 0.04, rel=1e-12)
 
 
 def test_the_wanted_group_is_the_one_behind_its_share() -> None:
     evidence = random_setup(5, 4).start(0.05)
     rng = np.random.default_rng(0)
     for _ in range(500):
-        eligible = evidence.eligible()
+        eligible = evidence.plan.eligible()
         assert eligible.any(), "some group is always welcome"
         request(evidence, rng.choice(np.flatnonzero(eligible)))
-    requested = evidence.requested
-    assert requested / requested.sum() == pytest.approx(evidence.shares, abs=0.15)
+    requested = evidence.log.requested
+    assert requested / requested.sum() == pytest.approx(evidence.plan.shares, abs=0.15)

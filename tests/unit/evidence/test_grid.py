@@ -54,7 +54,7 @@ def loss(world: CellWorld, seed: int) -> float:
     usual, fine = start(world, FINENESS), start(world, FINENESS / 5.0)
     r = list(world.r.values())
     for _ in range(20_000):
-        group = int(rng.choice(np.flatnonzero(usual.evidence.eligible())))
+        group = int(rng.choice(np.flatnonzero(usual.evidence.plan.eligible())))
         outcome = int(rng.random() < r[group])
         verdict = usual.count(group, outcome), fine.count(group, outcome)
         if reached := verdict[0] or verdict[1]:

@@ -45,10 +45,10 @@ class RandomSizer:
 
 
 def started(setup: Setup, level: float) -> tuple[Evidence, RandomSizer]:
-    evidence, k = setup.start(level), len(setup.r)
+    k = len(setup.r)
     rescale_bets = RandomSizer(k, setup.seed, [None] * k)
-    evidence._rescale_bets = rescale_bets.bet_scales
-    evidence.next_plan = 4
+    evidence = setup.start(level, rescale_bets=rescale_bets.bet_scales)
+    evidence.plan.next_plan = 4
     return evidence, rescale_bets
 
 
@@ -100,10 +100,10 @@ def test_a_block_of_observations_counts_as_one_by_one(setup: Setup, seed: int) -
     for _ in range(12):
         groups, people = [], []
         labels = 0.0
-        while labels < at_once.labels_until_plan and rng.random() < 0.95:
+        while labels < at_once.plan.labels_until_plan and rng.random() < 0.95:
             groups.append(int(rng.integers(len(r))))
             people.append(observed(rescale_bets, groups[-1], rng))
-            labels += at_once._equivalents[-1, groups[-1]]
+            labels += at_once.log.label_equivalents[groups[-1]]
         if not groups:
             continue
         outcomes = (rng.random(len(groups)) < r[groups]).astype(np.intp)
@@ -116,9 +116,9 @@ def test_a_block_of_observations_counts_as_one_by_one(setup: Setup, seed: int) -
                 record(one_by_one, number, int(outcomes[i]))
                 one_by_one.advance()
         assert one_by_one.verdict is at_once.verdict
-        assert one_by_one.requests == at_once.requests
-        assert np.allclose(one_by_one.requested, at_once.requested)
-        assert np.allclose(one_by_one.labels, at_once.labels)
+        assert one_by_one.log.n_requests == at_once.log.n_requests
+        assert np.allclose(one_by_one.log.requested, at_once.log.requested)
+        assert np.allclose(one_by_one.log.labels, at_once.log.labels)
         if at_once.verdict is not None:
             return
         for sequential, block in zip(weighed(one_by_one), weighed(at_once), strict=True):
@@ -171,13 +171,14 @@ def test_a_correction_changes_its_own_factor_only(setup: Setup, seed: int) -> No
     if not outcomes:
         return
     number = int(np.random.default_rng(seed).choice(list(outcomes)))
-    epochs = evidence._starts.tolist(), [*evidence._bet_scales]
+    epochs = evidence.log.epochs
+    before_epochs = epochs.starts.tolist(), [*epochs.bet_scales]
     before = weighed(evidence)
     record(evidence, number, 1 - outcomes[number])
     evidence.advance(replan=False)
     record(evidence, number, outcomes[number])
     evidence.advance(replan=False)
-    assert (evidence._starts.tolist(), evidence._bet_scales) == epochs
+    assert (epochs.starts.tolist(), epochs.bet_scales) == before_epochs
     for now, then in zip(weighed(evidence), before, strict=True):
         assert np.allclose(now, then, rtol=1e-9, atol=0.0)
 
@@ -200,7 +201,7 @@ def test_an_observation_outside_its_declared_range_is_refused() -> None:
     evidence, _ = started(random_setup(5, 2), NEVER)
     with pytest.raises(ValueError, match="range that was declared"):
         request(evidence, 0, ends_of(0.5, 0.5, asked=True))
-    evidence._begin_epoch([BetScale(0.5, 0.5, 0.0, -0.5, 1.5, 1.0, 0.5)] * 2)
+    evidence.log.begin_epoch([BetScale(0.5, 0.5, 0.0, -0.5, 1.5, 1.0, 0.5)] * 2)
     request(evidence, 0, ends_of(0.5, 0.5, asked=True))
     with pytest.raises(ValueError, match="range that was declared"):
         request(evidence, 0, ends_of(0.5, 0.4, asked=True))

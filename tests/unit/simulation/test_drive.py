@@ -137,6 +137,6 @@ def test_blocks_are_refused_where_they_would_break_a_promise() -> None:
 def test_a_block_beyond_the_next_plan_is_refused() -> None:
     evidence = AdaptiveAudit(WORLD.past(), QUESTION, Costs()).evidence
     assert evidence is not None
-    many = np.zeros(int(evidence.labels_until_plan) + 1, dtype=np.intp)
+    many = np.zeros(int(evidence.plan.labels_until_plan) + 1, dtype=np.intp)
     with pytest.raises(ValueError, match="at most"):
         evidence.record_block(many, many)

@@ -1,0 +1,404 @@
+"""Refutation: which null cells of either wrong answer still stand, by what the log has counted.
+
+Bets are fixed, so the evidence against a cell is a function of counts: of labels that are 0, that
+are 1, and that are unknown because they are pending or were withdrawn (these count with the smaller
+of their factors). A cell is refuted if this function, of what is known now, reaches the bar over
+all requests so far, or over those up to the end of an earlier epoch (since the last file of random
+accepts came). Epochs end at plans, and whenever requests have grown by a tenth. After the first
+pending request few of these ends are looked at. Each of these values is at most that of all true
+outcomes, which is one supermartingale in request order; so it does not matter who decides which
+outcomes are told, or when.
+
+Everything here follows from the log, and is forgotten when an outcome is replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from math import inf, log
+
+import numpy as np
+
+from equipoise._arrays import Array, Flags, Ints
+from equipoise.evidence.boxes import RowAnswers
+from equipoise.evidence.null_cells import CellIndex, CornerCells, NullCells, WrongAnswers
+from equipoise.evidence.request_log import PENDING, UNKNOWN, CountPath, RequestLog
+from equipoise.question import Verdict
+
+N_HARDEST_CELLS = 8  # of a cover that are looked at first
+_LOST_EVIDENCE = 1e-20  # evidence that will hardly recover
+_ONE_RUN = np.zeros(1, dtype=np.intp)  # the starts of runs, where all cells are one run
+
+
+@dataclass(frozen=True)
+class AnswerEvidence:
+    """The evidence for an answer: the smallest e-value against the ways in which it is wrong.
+
+    If the answer is wrong, ``e_value`` ever reaches ``needed`` with at most the error probability
+    of the answer, however often one looks. An answer is given once it does.
+    """
+
+    e_value: float
+    needed: float
+
+
+@dataclass
+class CoverProgress:
+    """A cover of a wrong answer, null cells that hold all of it, and how far it is refuted.
+
+    Attributes
+    ----------
+    cells
+        All cells of the cover.
+    bar
+        A cell is refuted when the evidence against it reaches this: the bar of its wrong answer.
+    standing
+        The cells that were not refuted by the end of an epoch.
+    hardest
+        Those with the least evidence when all were last looked at, the latest first.
+    gain
+        The log gain of bets from scored observations of the epochs that are settled.
+    last_look
+        The counts at which all cells that stand were looked at last, and the evidence against each.
+    """
+
+    cells: NullCells
+    bar: float
+    standing: Ints
+    hardest: tuple[int, ...] = ()
+    gain: Array = field(default_factory=lambda: np.zeros(0))
+    last_look: tuple[Array, Array] | None = None
+
+    def keep(self, stands: Flags) -> None:
+        """Let only some of the cells go on standing."""
+        self.standing = self.standing[stands]
+        standing = set(self.standing.tolist())
+        self.hardest = tuple(cell for cell in self.hardest if cell in standing)
+        if self.last_look is not None:
+            counts, evidence = self.last_look
+            self.last_look = counts, evidence[stands]
+
+    def remember_hardest(self, cell: int) -> None:
+        """Put a cell in front of the hardest ones."""
+        others = [other for other in self.hardest if other != cell]
+        self.hardest = (cell, *others[: N_HARDEST_CELLS - 1])
+
+
+@dataclass(frozen=True)
+class JoinedCells:
+    """The hardest cells of all covers of a wrong answer as one cover, in one run for each.
+
+    They follow from ``hardest``, the hardest cells of every cover.
+    """
+
+    hardest: tuple[tuple[int, ...], ...]
+    cover: CoverProgress
+    run_starts: Ints
+
+
+class CoveredSet:
+    """All covers of a wrong answer.
+
+    The wrong answer is refuted when the least evidence against a cell that stands, summed over its
+    covers, reaches the bar (their number over the error level): if it were true, the evidence
+    against its cell in each cover would ever add up to that with probability at most this level.
+    """
+
+    def __init__(self, covers: tuple[NullCells, ...], level: float) -> None:
+        bar = len(covers) / level
+        self.covers = [CoverProgress(cells, bar, np.arange(len(cells))) for cells in covers]
+        self._joined: JoinedCells | None = None
+
+    @property
+    def bar(self) -> float:
+        """What the evidence has to reach, that against a cell or the sum over covers."""
+        return self.covers[0].bar
+
+    def joined_hardest(self) -> JoinedCells | None:
+        """Return the hardest cells of all covers as one; None if their bets differ in kind."""
+        hardest = tuple(cover.hardest for cover in self.covers)
+        if self._joined is None or self._joined.hardest != hardest:
+            parts = [cover.cells.some(np.array(cover.hardest)) for cover in self.covers]
+            boxes = [part for part in parts if isinstance(part, CornerCells)]
+            if len(boxes) < len(parts):
+                return None
+            cells = CornerCells.joined(boxes)
+            run_starts = np.cumsum([0, *(len(part) for part in parts[:-1])])
+            cover = CoverProgress(cells, self.bar, np.arange(len(cells)))
+            self._joined = JoinedCells(hardest, cover, run_starts)
+        return self._joined
+
+
+class Refutation:
+    """How far both wrong answers are refuted by what a log has counted.
+
+    Parameters
+    ----------
+    wrong
+        The wrong answers to refute.
+    log
+        What was asked and told.
+
+    Attributes
+    ----------
+    unfair_set, fair_set
+        What has to be refuted for FAIR, and for UNFAIR.
+    """
+
+    def __init__(self, wrong: WrongAnswers | RowAnswers, log: RequestLog) -> None:
+        self._wrong = wrong
+        self._log = log
+        self.restart()
+
+    def restart(self) -> None:
+        """Let all cells stand, whatever was recorded."""
+        self.unfair_set = CoveredSet(self._wrong.unfair_covers(), self._wrong.level_fair)
+        self.fair_set = CoveredSet(self._wrong.fair_covers(), self._wrong.level_unfair)
+        self._settled = 0  # epochs by whose ends the cells that stand were settled last
+        self._stale = 0  # the first epoch whose end was not looked at as outcomes stand now
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what follows from the rest."""
+        return {"_wrong": self._wrong, "_log": self._log}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
+        self.restart()
+
+    @property
+    def covers(self) -> list[CoverProgress]:
+        """All covers, that of the UNFAIR set first."""
+        return [*self.unfair_set.covers, *self.fair_set.covers]
+
+    def mark_stale(self, epoch: int) -> None:
+        """Note that outcomes of an epoch, and perhaps of later ones, have changed."""
+        self._stale = min(self._stale, epoch)
+
+    # -- verdicts ---------------------------------------------------------------------------------
+
+    def first_verdict(self, path: CountPath) -> tuple[int, Verdict | None]:
+        """Return the first look that gives a verdict, and that; without one, how many there are."""
+        epochs = self._log.epochs
+        # Else each look would repeat the epoch's end. That costs less where there are many cells.
+        has_new_epoch = self._settled < epochs.last
+        if has_new_epoch and len(self._log.labels) == 2 and not epochs.n_pending.any():
+            self.settle()
+        fair = self._first_refuting(self.unfair_set, path)
+        unfair = self._first_refuting(self.fair_set, path)
+        if min(fair, unfair) == len(path):
+            return len(path), None
+        return (fair, Verdict.FAIR) if fair <= unfair else (unfair, Verdict.UNFAIR)
+
+    def _first_refuting(self, wrong_set: CoveredSet, path: CountPath) -> int:
+        """Return the first look at which a wrong answer is refuted, or how many there are.
+
+        What keeps an answer from being refuted is mostly one of the cells that did so before, the
+        hardest. Only if the evidence against them suffices all others are looked at, and the one
+        with the least evidence becomes one of the hardest.
+        """
+        looks = np.arange(len(path))
+        while len(looks):
+            evidence = self._against_hardest(wrong_set, path.some(looks))
+            looks = looks[evidence >= wrong_set.bar]
+            if len(looks):
+                self.settle()
+                first = path.some(looks[:1])
+                least = [self._least_evidence(cover, first) for cover in wrong_set.covers]
+                if sum(least) >= wrong_set.bar:
+                    return int(looks[0])
+                looks = looks[1:]
+        return len(path)
+
+    def _against_hardest(self, wrong_set: CoveredSet, path: CountPath) -> Array:
+        """Return the sum over covers of the least evidence against one of their hardest cells.
+
+        It is infinite if all of a cover's were refuted before.
+        """
+        covers = wrong_set.covers
+        if not all(cover.hardest for cover in covers):
+            return np.full(len(path), inf)
+        if len(covers) > 1 and not self._log.epochs.rescales_bets:
+            joined = wrong_set.joined_hardest()
+            if joined is not None:
+                cover = joined.cover
+                least = self._least_by_run(cover, cover.standing, path, joined.run_starts)
+                return np.asarray(least.sum(axis=1))
+        by_cover = [
+            self._least_by_run(cover, np.array(cover.hardest), path, _ONE_RUN) for cover in covers
+        ]
+        return np.asarray(np.concatenate(by_cover, axis=1).sum(axis=1))
+
+    def _least_by_run(
+        self, cover: CoverProgress, cells: Ints, path: CountPath, run_starts: Ints
+    ) -> Array:
+        """Return the least evidence in every run of cells, shape (looks, runs).
+
+        Cells that were refuted before are left out; it is infinite if all of a run were.
+        """
+        evidence = cover.cells.evidence(self.log_wealth(cover, cells, path))
+        if max(self._stale, self._log.file_epoch) < self._log.epochs.last:
+            self._leave_out_refuted(cover, cells, evidence, run_starts)
+        return np.asarray(np.minimum.reduceat(evidence, run_starts, axis=1))
+
+    def _leave_out_refuted(
+        self, cover: CoverProgress, cells: Ints, evidence: Array, run_starts: Ints
+    ) -> None:
+        """Make the evidence infinite against cells that were refuted by an earlier epoch's end.
+
+        If there is one look, only the least of every run matters, and the next one if it is left
+        out: only these are asked about.
+        """
+        run = np.searchsorted(run_starts, np.arange(len(cells)), side="right") - 1
+        is_unasked = np.ones(len(cells), dtype=bool)
+        while is_unasked.any():
+            asked = np.flatnonzero(is_unasked)
+            if len(evidence) == 1:
+                order = np.lexsort((evidence[0], run))
+                least = order[np.diff(run[order], prepend=-1) > 0]
+                asked = least[is_unasked[least] & np.isfinite(evidence[0, least])]
+            if not len(asked):
+                break
+            is_unasked[asked] = False
+            for at_epoch_end in self._evidence_at_epoch_ends(cover, cells[asked]):
+                evidence[:, asked[at_epoch_end >= cover.bar]] = inf
+
+    def _least_evidence(self, cover: CoverProgress, look: CountPath) -> float:
+        """Return the least evidence against a cell that stands; infinite if none does."""
+        if not len(cover.standing):
+            return inf
+        evidence = self._standing_evidence(cover, look)
+        place = int(evidence.argmin())
+        cover.remember_hardest(int(cover.standing[place]))
+        return inf if evidence[place] >= cover.bar else float(evidence[place])
+
+    # -- where it stands --------------------------------------------------------------------------
+
+    def evidence_for(self, answer: Verdict) -> AnswerEvidence:
+        """Return the evidence that FAIR, or UNFAIR, is right.
+
+        It is the least evidence against a null cell of the wrong answer that stands, the mean over
+        its covers. Once no cell stands it is what is needed.
+        """
+        self.settle()
+        wrong_set = self.unfair_set if answer is Verdict.FAIR else self.fair_set
+        n_covers = len(wrong_set.covers)
+        needed = wrong_set.bar / n_covers
+        look = self._log.current_counts()
+        e_values = []
+        for cover in wrong_set.covers:
+            if not len(cover.standing):
+                return AnswerEvidence(needed, needed)
+            evidence = cover.cells.evidence(self.log_wealth(cover, cover.standing, look))
+            e_values.append(float(evidence.min()))
+        return AnswerEvidence(sum(e_values) / n_covers, needed)
+
+    def missing_nats(self, cover: CoverProgress, look: CountPath) -> Array:
+        """Return the nats that each of the cells that stand lacks."""
+        self.settle()
+        with np.errstate(divide="ignore"):
+            nats = np.log(self._standing_evidence(cover, look))
+        return np.asarray(log(cover.bar) - nats)
+
+    def is_undecidable(self, low: Array, high: Array) -> bool:
+        """Say whether all unknowns in a box allow both wrong answers: then no label decides.
+
+        It happens where the past data are so few that they leave room of about epsilon. No label
+        decides either once all bets against some cell of every cover are lost. Pending
+        outcomes are left out here, since they may still turn out well for every bet.
+        """
+        if self._wrong.both_allowed(low, high):
+            return True
+        look = self._log.current_counts()
+        is_pending = np.array(self._log.outcomes, dtype=np.intp) == PENDING
+        if is_pending.any():
+            if self._log.epochs.rescales_bets:
+                return False
+            groups = np.array(self._log.groups, dtype=np.intp)[is_pending]
+            label_counts = look.label_counts.copy()
+            label_counts[0, :, UNKNOWN] -= np.bincount(groups, minlength=len(self._log.labels))
+            look = replace(look, label_counts=label_counts)
+        return all(
+            (self.missing_nats(cover, look) > log(cover.bar / _LOST_EVIDENCE)).any()
+            for cover in self.covers
+        )
+
+    # -- evidence ---------------------------------------------------------------------------------
+
+    def log_wealth(self, cover: CoverProgress, cells: CellIndex, path: CountPath) -> Array:
+        """Return the log of what bets against some cells have become by each look."""
+        gain = self._past_gain(cover, cells, self._log.epochs.last)
+        for scored in path.scored:
+            gain = gain + cover.cells.scored_gain(scored.group, scored.batch, scored.n_seen, cells)
+        return cover.cells.log_wealth(path.label_counts, cells, gain)
+
+    def _standing_evidence(self, cover: CoverProgress, look: CountPath) -> Array:
+        """Return the evidence at one look against all cells that stand."""
+        if self._log.epochs.rescales_bets:
+            evidence = cover.cells.evidence(self.log_wealth(cover, cover.standing, look))
+            return np.asarray(evidence[0])
+        counts = look.label_counts[0]
+        if cover.last_look is None or not np.array_equal(cover.last_look[0], counts):
+            evidence = cover.cells.evidence_of_counts(counts, cover.standing)
+            cover.last_look = counts.copy(), evidence
+        return cover.last_look[1]
+
+    def _evidence_at_epoch_ends(self, cover: CoverProgress, cells: Ints) -> Iterator[Array]:
+        """Yield the evidence, as known now, at the end of every epoch that is stale."""
+        epochs = self._log.epochs
+        first = max(self._stale, self._log.file_epoch)
+        if first >= epochs.last:
+            return
+        remembered = first + np.flatnonzero(epochs.remembered_ends()[first:])
+        if not len(remembered):
+            return
+        counts_at_ends = epochs.label_counts.cumsum(axis=0)
+        if not epochs.rescales_bets:
+            yield from cover.cells.evidence_of_counts(counts_at_ends[remembered], cells)
+            return
+        gain = self._past_gain(cover, cells, first)
+        for epoch in range(first, epochs.last):
+            gain = gain + self._gain(cover, cells, [epoch])
+            if epoch in remembered:
+                log_wealth = cover.cells.log_wealth(counts_at_ends[epoch], cells, gain)
+                yield cover.cells.evidence(log_wealth)
+
+    def settle(self) -> None:
+        """Bring the cells that stand in line with outcomes of past epochs that came since."""
+        last_epoch = self._log.epochs.last
+        if self._stale < last_epoch:
+            for cover in self.covers:
+                self._settle_cover(cover)
+        self._settled = last_epoch
+        self._stale = last_epoch
+
+    def _settle_cover(self, cover: CoverProgress) -> None:
+        epochs = self._log.epochs
+        stands = np.ones(len(cover.standing), dtype=bool)
+        evidence = None
+        for evidence in self._evidence_at_epoch_ends(cover, cover.standing):
+            stands &= evidence < cover.bar
+        # An epoch that has just begun ends the last one where it stands now.
+        is_last_end = not epochs.label_counts[-1].any() and bool(epochs.remembered_ends()[-1])
+        if evidence is not None and not epochs.rescales_bets and is_last_end:
+            cover.last_look = epochs.total_label_counts(), evidence
+        cover.keep(stands)
+        cover.gain = np.asarray(self._past_gain(cover, slice(None), epochs.last))
+
+    # -- observations that bets are sized for -----------------------------------------------------
+
+    def _past_gain(self, cover: CoverProgress, cells: CellIndex, epoch: int) -> Array | float:
+        """Return the log gain of bets from scored observations of all epochs before one."""
+        if not self._log.epochs.rescales_bets:
+            return 0.0
+        first = self._settled if self._settled <= min(epoch, self._stale) else 0
+        gain = cover.gain[..., cells, :] if first else cover.cells.no_gain(cells)
+        return gain + self._gain(cover, cells, range(first, epoch))
+
+    def _gain(self, cover: CoverProgress, cells: CellIndex, epochs: Iterable[int]) -> Array | float:
+        """Return the log gain of bets from scored observations of some epochs."""
+        gain: Array | float = 0.0
+        for group, batch in self._log.scored_batches(epochs):
+            n_seen = np.array([len(batch.low)])
+            gain = gain + cover.cells.scored_gain(group, batch, n_seen, cells)[0]
+        return gain
