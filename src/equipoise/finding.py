@@ -28,7 +28,7 @@ from equipoise.display import (
     round_down,
     round_up,
 )
-from equipoise.levels import audit_range_level, verdict_level
+from equipoise.levels import range_level, verdict_level
 from equipoise.metrics import METRICS
 from equipoise.question import Question, Verdict
 from equipoise.rates import RATES, Rate
@@ -299,8 +299,11 @@ class Finding(JsonValue, Displayable):
         The probability, at most, with which this verdict is wrong; None if there is no verdict or
         nothing is proven. If left out it is what the question allows for this verdict.
     range_level
-        The probability, at most, with which ``lower`` to ``upper`` and the ranges of ``rates`` miss
-        what they are for. :meth:`all_rates` holds at the same level.
+        The probability, at most, with which the verdict is wrong, or ``lower`` to ``upper`` or one
+        of the ranges of ``rates`` misses what it is for. :meth:`all_rates` holds at the same level.
+    contradiction
+        Which data contradict what is assumed, in a sentence; None if none do. Then there is no
+        verdict, and the ranges make no use of the assumption.
 
     Examples
     --------
@@ -341,8 +344,9 @@ class Finding(JsonValue, Displayable):
     proof: ProofStatus = ProofStatus.PROVEN
     error_level: float | None = None
     range_level: float | None = None
+    contradiction: str | None = None
 
-    _optional = ("score_only", "p_hat", "q_hat", "shares", "currency", "decimals")
+    _optional = ("score_only", "p_hat", "q_hat", "shares", "currency", "decimals", "contradiction")
 
     def __post_init__(self) -> None:
         has_verdict = self.verdict is not Verdict.INCONCLUSIVE
@@ -355,13 +359,13 @@ class Finding(JsonValue, Displayable):
             error_level = None
         elif error_level is None:
             error_level = verdict_level(self.question, self.verdict)
-        range_level = self.range_level
-        if range_level is None:
-            range_level = audit_range_level(self.question)
+        level_of_ranges = self.range_level
+        if level_of_ranges is None:
+            level_of_ranges = range_level(self.question)
         object.__setattr__(self, "proof", proof)
         object.__setattr__(self, "guaranteed", has_verdict and proof is ProofStatus.PROVEN)
         object.__setattr__(self, "error_level", error_level)
-        object.__setattr__(self, "range_level", range_level)
+        object.__setattr__(self, "range_level", level_of_ranges)
 
     @property
     def summary(self) -> str:
@@ -419,9 +423,10 @@ class Finding(JsonValue, Displayable):
 
         Each group has three unknown shares, and one simultaneous set for all of them gives every
         rate. Of an adaptive audit, all of these intervals and the verdict are right together but
-        with probability :attr:`range_level`, whenever one looks; of a free check, the intervals
-        are. They are wider than :attr:`rates`, whose bounds are made for the question; the rates
-        of the question itself are these. Empty for audits that estimate rates directly.
+        with probability :attr:`range_level`, whenever one looks. Of a free check that holds for
+        the intervals of the other rates by themselves. They are wider than :attr:`rates`, whose
+        bounds are made for the question; the rates of the question itself are these. Empty for
+        audits that estimate rates directly.
 
         Examples
         --------
@@ -548,11 +553,12 @@ class Finding(JsonValue, Displayable):
         return "\n  ".join(lines)
 
     def _describe_gap(self) -> str:
-        """Return the range of the gap, and the estimate where there is one."""
+        """Return the range of the gap, the estimate, and the level if it is not the verdict's."""
         answer = self._answer()
-        if answer.gap.estimate is None:
-            return answer.gap_range
-        return f"{answer.gap_range}, estimate {100 * answer.gap.estimate:.3g}"
+        text = answer.gap_range
+        if answer.gap.estimate is not None:
+            text = f"{text}, estimate {100 * answer.gap.estimate:.3g}"
+        return f"{text} ({answer.range_note})" if answer.range_note else text
 
     def _repr_html_(self) -> str:
         """Return a small card: the verdict, the range in a picture, cost, what is missing."""

@@ -18,6 +18,7 @@ from equipoise.question import Question, Verdict
 
 PAST_SHARE = 0.2  # part of an audit's error level for the uncertainty of finite past data
 INTERVAL_SHARE = 0.04  # part of an audit's error level for the intervals beside the verdict
+CHECK_RANGE_SHARE = 0.2  # part of a free check's error level for the ranges beside the verdict
 TAU_INTERVAL_SHARE = 0.1  # of an ending by labels of Baseline and RS-Audit with tau="exact"
 FALSE_ALARM = 1e-6  # probability that a test of approvals refuses a fair sample
 
@@ -51,22 +52,14 @@ def verdict_level(question: Question, verdict: Verdict | None) -> float | None:
     return None
 
 
-def audit_range_level(question: Question) -> float:
-    """Return the probability, at most, with which an audit's verdict or one of its ranges is wrong.
+def range_level(question: Question) -> float:
+    """Return the probability, at most, with which a verdict or one of its ranges is wrong.
 
-    It holds for the range of the gap, the ranges of rates and the table of all rates together. A
-    wrong FAIR and a wrong UNFAIR exclude each other, and the ranges' shares of the smaller level
-    are part of the sum of each. So the larger level covers all of it.
+    It holds for the range of the gap and the ranges of rates together, and in an audit for the
+    table of all rates as well. A wrong FAIR and a wrong UNFAIR exclude each other, and the ranges'
+    shares of the smaller level are part of the sum of each. So the larger level covers all of it.
     """
     return max(question.level_wrong_fair, question.level_wrong_unfair)
-
-
-def check_range_level(question: Question) -> float:
-    """Return the error level of the ranges of a free check, and of its table of all rates.
-
-    The verdict of a check does not rest on these ranges, so its two levels do not matter here.
-    """
-    return question.delta
 
 
 # -- how it is divided -----------------------------------------------------------------------------
@@ -137,8 +130,8 @@ class ErrorBudget:
     >>> budget = ErrorBudget.of_audit(Question("equal_opportunity"), groups=2, exact=True)
     >>> budget.evidence_fair, budget.past_fair
     (0.048, 0.0)
-    >>> ErrorBudget.of_check(Question("equal_opportunity"), groups=5).past_unfair
-    0.005
+    >>> round(ErrorBudget.of_check(Question("equal_opportunity"), groups=5).past_unfair, 6)
+    0.004
     """
 
     past_fair: float
@@ -160,6 +153,8 @@ class ErrorBudget:
         n_deciders: Sequence[int] = (),
     ) -> ErrorBudget:
         """Return the budget of a free check, which rests on past data alone.
+
+        Verdict and ranges share the error level; the table of all rates holds by itself.
 
         Parameters
         ----------
@@ -186,11 +181,13 @@ class ErrorBudget:
         n_bounds_behind_unfair = groups * n_bounds_per_group + 2 * sum(n_deciders)
         # The share denied and the share of good outcomes, each on both sides; then those of r.
         n_bounds_behind_table = groups * (4 + 2 * uses_random_accepts + uses_precisions)
+        verdict_share = 1.0 - CHECK_RANGE_SHARE
         return cls(
-            past_fair=question.level_wrong_fair / n_bounds_behind_fair,
-            past_unfair=question.level_wrong_unfair / n_bounds_behind_unfair,
-            past_intervals=check_range_level(question) / n_bounds_behind_unfair,
-            past_table=check_range_level(question) / n_bounds_behind_table,
+            past_fair=verdict_share * question.level_wrong_fair / n_bounds_behind_fair,
+            past_unfair=verdict_share * question.level_wrong_unfair / n_bounds_behind_unfair,
+            # A missed range can go with either mistake, so it takes the smaller level.
+            past_intervals=CHECK_RANGE_SHARE * question.strictest_level / n_bounds_behind_unfair,
+            past_table=range_level(question) / n_bounds_behind_table,
         )
 
     @classmethod
@@ -218,6 +215,14 @@ class ErrorBudget:
             label_interval=shares[LABELS].fair * strictest / groups,
             past_table=shares[FOR_ALL_RATES].fair * strictest / (4 * groups),
         )
+
+
+def selection_level(question: Question, groups: int) -> float:
+    """Return the error level of each of two bounds per group in the table of approvals.
+
+    The table is beside the answer and holds by itself, all groups together, at ``delta``.
+    """
+    return question.delta / (2.0 * groups)
 
 
 def tau_event_level(question: Question, groups: int) -> float:

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.levels import PAST_SHARE, ErrorBudget, exp_level, shares_of_audit
+from equipoise.levels import (
+    CHECK_RANGE_SHARE,
+    PAST_SHARE,
+    ErrorBudget,
+    exp_level,
+    range_level,
+    shares_of_audit,
+)
 from equipoise.metrics import METRICS
 from equipoise.question import Question
 
@@ -48,16 +55,23 @@ def test_error_levels_of_an_audit_add_up(
 @pytest.mark.parametrize("precisions", [False, True])
 @pytest.mark.parametrize("metric", ["equal_opportunity", "equalized_odds"])
 def test_every_bound_of_a_check_is_paid_for(labels: bool, precisions: bool, metric: str) -> None:
-    """For FAIR two of a rate, of r and of a precision; else all of all groups, on both sides."""
+    """For FAIR two of a rate, of r and of a precision; else all of all groups, on both sides.
+
+    Verdict and ranges together stay within the level of each wrong answer.
+    """
     question = Question(metric, delta=0.06, delta_wrong_fair=0.1, delta_wrong_unfair=0.02)
     budget = ErrorBudget.of_check(
         question, 3, uses_random_accepts=labels, uses_precisions=precisions
     )
     bounds = 3 * (2 * len(METRICS[metric].rates) + 2 * labels + precisions)
-    assert budget.past_fair * (2 + 2 * labels + 2 * precisions) == pytest.approx(0.1)
-    assert budget.past_unfair * bounds == pytest.approx(0.02)
-    assert budget.past_intervals * bounds == pytest.approx(0.06)
-    assert budget.past_table * 3 * (4 + 2 * labels + precisions) == pytest.approx(0.06)
+    wrong_fair = budget.past_fair * (2 + 2 * labels + 2 * precisions)
+    wrong_unfair = budget.past_unfair * bounds
+    ranges = budget.past_intervals * bounds
+    assert wrong_fair == pytest.approx(0.1 * (1 - CHECK_RANGE_SHARE))
+    assert wrong_unfair + ranges == pytest.approx(0.02)
+    assert wrong_fair + ranges <= 0.1
+    assert range_level(question) == 0.1
+    assert budget.past_table * 3 * (4 + 2 * labels + precisions) == pytest.approx(0.1)
 
 
 def test_the_table_in_the_guarantees_is_the_code_s() -> None:

@@ -4,7 +4,6 @@ from equipoise.free_check.answer import (
     Check,
     check,
     compared_groups,
-    free_verdict,
     list_assumptions,
     name_short_strata,
     proof_from_past,
@@ -17,6 +16,7 @@ from equipoise.free_check.bounds import (
     group_shares,
     rate_intervals,
 )
+from equipoise.free_check.verdict import free_verdict
 
 __all__ = [
     "Assume",

@@ -16,30 +16,25 @@ from equipoise._arrays import Array
 from equipoise.cells import Cells, GroupCells
 from equipoise.display import Row, format_level, round_down, round_up
 from equipoise.errors import InvalidInput, UnknownName, few_of, require_kind
-from equipoise.finding import Finding, GroupShares, Interval, ProofStatus, gap_interval, separation
+from equipoise.finding import Finding, GroupShares, Interval, ProofStatus, separation
 from equipoise.free_check.assumptions import Assume
 from equipoise.free_check.bounds import (
     CheckInputs,
-    PastBounds,
     bands_from_past,
-    gap_bounds,
     group_shares,
-    pairs_of_rates,
     past_bounds_at,
-    rate_intervals,
 )
 from equipoise.free_check.deciders import ASSUMES_DECIDERS
+from equipoise.free_check.verdict import answer_from_past
 from equipoise.history.history import as_past
 from equipoise.history.past import Past
-from equipoise.levels import ErrorBudget, check_range_level
+from equipoise.levels import ErrorBudget, range_level
 from equipoise.metrics import METRICS, gap_given_r
 from equipoise.question import Question, Verdict, as_question
 from equipoise.rates import Bands
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_ROUNDING = 1e-12  # a gap that is larger by less may be equal
 
 
 @dataclass(frozen=True)
@@ -100,7 +95,8 @@ class Check(Finding):
         rows: list[Row] = []
         for method, gap in self._naive_gaps.items():
             rows.append(_answer_row(method, _format_gap(gap), self.opinion(gap)))
-        level = format_level(check_range_level(self.question))
+        assert self.range_level is not None  # a finding fills it in
+        level = format_level(self.range_level)
         rows.append(
             _answer_row(
                 "all that the data allow",
@@ -128,9 +124,9 @@ def check(
 ) -> Check:
     """Return what past data alone prove about the question, at no cost.
 
-    The reported interval holds with probability at least ``1 - delta`` whatever the population
-    (exact Clopper-Pearson sets, simultaneous over groups and rates); the verdict is wrong with at
-    most the question's error probability.
+    Verdict and ranges are right together with probability at least ``1 - delta``, whatever the
+    population (exact Clopper-Pearson sets, simultaneous over groups and rates). The range of the
+    gap keeps to what the verdict says.
 
     Parameters
     ----------
@@ -176,35 +172,34 @@ def check(
     inputs = _make_inputs(past, _assume_of_compared(assume, every_group, past), deciders)
     budget = _divide_error_level(inputs, question)
 
-    bounds = past_bounds_at(inputs, question.metric, budget.past_intervals)
-    lower, upper = gap_bounds(bounds.bands, bounds.r_ranges, compare=question.comparison)
-
-    # The verdict has error levels of its own: a wrong FAIR, for example, takes fewer failed bounds
-    # than a wrong interval.
-    verdict = Verdict.INCONCLUSIVE
-    if not bounds.contradiction:
-        verdict = free_verdict(inputs, question, budget)
-
-    rates = rate_intervals(bounds.bands, bounds.r_ranges)
+    answer = answer_from_past(inputs, question, budget)
+    verdict = answer.verdict
+    is_contradicted = answer.contradiction is not None
     missing: tuple[str, ...] = ()
     if verdict is Verdict.INCONCLUSIVE:
-        missing = list_missing(past, question, budget, bounds.bands)
+        missing = list_missing(past, question, budget, answer.bounds.bands)
+    decided_by = None
+    if verdict is Verdict.UNFAIR:
+        decided_by = separation(answer.rates, question.comparison)
     return Check(
         question=question,
         verdict=verdict,
-        lower=lower,
-        upper=upper,
-        reason=bounds.contradiction or explain_verdict(verdict, lower, upper, question, inputs),
-        rates=rates,
-        decided_by=separation(rates, question.comparison) if verdict is Verdict.UNFAIR else None,
+        lower=answer.gap.lower,
+        upper=answer.gap.upper,
+        reason=answer.contradiction or explain_verdict(verdict, answer.gap, question, inputs),
+        rates=answer.rates,
+        decided_by=decided_by,
         missing=missing,
-        assumptions=_list_all_assumptions(inputs, question, every_group),
-        warnings=(bounds.contradiction,) if bounds.contradiction else (),
+        assumptions=_list_all_assumptions(
+            inputs, question, every_group, is_contradicted=is_contradicted
+        ),
+        warnings=(answer.contradiction,) if answer.contradiction else (),
         approved_only=_gap_of_approved(past.cells, question),
         denied_as_failures=_gap_with_denied_as_failures(past.cells, question),
-        base_rates=bounds.base_rates,
-        proof=_proof_of_check(inputs),
-        range_level=check_range_level(question),
+        base_rates=answer.bounds.base_rates,
+        proof=_proof_of_check(inputs, is_contradicted=is_contradicted),
+        range_level=range_level(question),
+        contradiction=answer.contradiction,
         shares=_established_shares(inputs, question, budget),
     )
 
@@ -263,9 +258,12 @@ def _divide_error_level(inputs: CheckInputs, question: Question) -> ErrorBudget:
     )
 
 
-def _proof_of_check(inputs: CheckInputs) -> ProofStatus:
-    """Return whether the answer takes more than every answer: limits of r, or deciders."""
-    if inputs.assume or inputs.uses_deciders:
+def _proof_of_check(inputs: CheckInputs, *, is_contradicted: bool) -> ProofStatus:
+    """Return whether the answer takes more than every answer: limits of r, or deciders.
+
+    What the data contradict is not used.
+    """
+    if not is_contradicted and (inputs.assume or inputs.uses_deciders):
         return ProofStatus.UNDER_ASSUMPTIONS
     return proof_from_past(inputs.past)
 
@@ -284,49 +282,16 @@ def _established_shares(
 
 
 def _list_all_assumptions(
-    inputs: CheckInputs, question: Question, every_group: Past
+    inputs: CheckInputs, question: Question, every_group: Past, *, is_contradicted: bool
 ) -> tuple[str, ...]:
+    """Return what the answer rests on; what the data contradict is granted, but not used."""
     lines = list(list_assumptions(every_group, question))
-    lines += [f"{line} (granted)" for line in inputs.assume.lines]
+    use = "granted, but not used: the data contradict it" if is_contradicted else "granted"
+    lines += [f"{line} ({use})" for line in inputs.assume.lines]
     if inputs.uses_deciders:
-        lines.append(ASSUMES_DECIDERS)
+        support = "" if is_contradicted else "; finding no contradiction does not confirm it"
+        lines.append(f"{ASSUMES_DECIDERS} ({use}{support})")
     return tuple(lines)
-
-
-# -- the verdict -----------------------------------------------------------------------------------
-
-
-def free_verdict(inputs: CheckInputs, question: Question, budget: ErrorBudget) -> Verdict:
-    """Return the verdict that follows from past data at the error levels of a budget.
-
-    INCONCLUSIVE where past data contradict what is assumed.
-    """
-    behind_fair = past_bounds_at(inputs, question.metric, budget.past_fair)
-    behind_unfair = past_bounds_at(inputs, question.metric, budget.past_unfair)
-    if behind_fair.contradiction or behind_unfair.contradiction:
-        return Verdict.INCONCLUSIVE
-    intervals = rate_intervals(behind_fair.bands, behind_fair.r_ranges)
-    upper = gap_interval(intervals, question.comparison).upper
-    is_fair = upper <= question.threshold
-    is_unfair = _exceeds_gamma(behind_unfair, question)
-    if is_fair and is_unfair:  # between gamma and the threshold both are right; name the nearer
-        lower, _ = gap_bounds(
-            behind_unfair.bands, behind_unfair.r_ranges, compare=question.comparison
-        )
-        is_fair = lower + upper <= 2.0 * question.gamma + question.epsilon
-    if is_fair:
-        return Verdict.FAIR
-    return Verdict.UNFAIR if is_unfair else Verdict.INCONCLUSIVE
-
-
-def _exceeds_gamma(bounds: PastBounds, question: Question) -> bool:
-    """Say whether the gap is certainly above gamma, by one rate alone or by two together."""
-    gamma = question.gamma + _ROUNDING
-    intervals = rate_intervals(bounds.bands, bounds.r_ranges)
-    if gap_interval(intervals, question.comparison).lower > gamma:
-        return True
-    rate_pairs = pairs_of_rates(bounds.bands, bounds.r_ranges, question.comparison)
-    return any(rate_pair.exceeds(gamma) for rate_pair in rate_pairs)
 
 
 # -- explanations ----------------------------------------------------------------------------------
@@ -371,11 +336,11 @@ def proof_from_past(past: Past) -> ProofStatus:
 
 
 def explain_verdict(
-    verdict: Verdict, lower: float, upper: float, question: Question, inputs: CheckInputs
+    verdict: Verdict, gap: Interval, question: Question, inputs: CheckInputs
 ) -> str:
     """Return the reason of a verdict, in a sentence."""
     if verdict is Verdict.INCONCLUSIVE:
-        range_text = f"{round_down(lower, 3)} and {round_up(upper, 3)}"
+        range_text = f"{round_down(gap.lower, 3)} and {round_up(gap.upper, 3)}"
         return f"the past data leave the gap anywhere between {range_text}"
     condition = "whatever the denied would have done"
     if inputs.uses_random_accepts:

@@ -22,8 +22,7 @@ from equipoise.rates import UNDEFINED_RATE, Band, Curve, Rate, band_from_counts,
 
 ASSUMES_DECIDERS = (
     "within each group (and stratum) cases fall to deciders as if at random, and how a case turns "
-    "out does not depend on who approves it (granted; that the data do not contradict it is no "
-    "support)"
+    "out does not depend on who approves it"
 )
 
 

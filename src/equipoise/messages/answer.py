@@ -51,7 +51,7 @@ class Answer:
         The probability, at most, with which this verdict is wrong. None if there is no verdict, or
         if no error probability is proven for it.
     range_level
-        The probability, at most, with which the range of the gap misses it.
+        The probability, at most, with which the verdict is wrong or the range misses the gap.
     proof
         Whether the two levels are proven, and under which kind of assumptions.
     gap
@@ -66,6 +66,8 @@ class Answer:
         The compared pair with the largest estimated gap, None if an estimate is missing.
     missing, assumptions, warnings
         What would decide, what the answer rests on, and which assumptions the data speak against.
+    contradiction
+        Which data contradict what is assumed; then the range holds without the assumption.
     """
 
     question: Question
@@ -81,6 +83,7 @@ class Answer:
     missing: tuple[str, ...]
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
+    contradiction: str | None = None
 
     @property
     def title(self) -> str:
@@ -100,11 +103,29 @@ class Answer:
         """What the verdict says, in words, with its error probability."""
         if self.verdict is Verdict.FAIR or self.verdict is Verdict.UNFAIR:
             return f"{state_verdict(self.question, self.verdict)} ({self.error_clause})."
-        beginning = "So far the gap is" if self.verdict is None else "The gap is"
-        return (
-            f"{beginning} between {self.gap_range.replace(' to ', ' and ')} ({self.error_clause}), "
-            "so both answers are possible."
-        )
+        gap = f"gap is between {self.gap_range.replace(' to ', ' and ')} ({self.error_clause})"
+        if self.contradiction is not None:
+            return (
+                "The data contradict an assumption, so there is no verdict. Without the assumption "
+                f"the {gap}."
+            )
+        sentence = f"So far the {gap}" if self.verdict is None else f"The {gap}"
+        right = self._right_throughout
+        if not right:
+            return f"{sentence}, so both answers are possible."
+        are_right = f"{right[0]} is right" if len(right) == 1 else "Both answers are right"
+        without = "there is no verdict yet" if self.verdict is None else "the audit gave no verdict"
+        return f"{sentence}. {are_right} for every gap in this range, but {without}."
+
+    @property
+    def _right_throughout(self) -> tuple[Verdict, ...]:
+        """The verdicts that are right for every gap in the range."""
+        right = []
+        if self.gap.upper <= self.question.threshold:
+            right.append(Verdict.FAIR)
+        if self.gap.lower > self.question.gamma:
+            right.append(Verdict.UNFAIR)
+        return tuple(right)
 
     @property
     def error_clause(self) -> str:
@@ -116,6 +137,13 @@ class Answer:
         if self.proof is ProofStatus.UNDER_ASSUMPTIONS:
             clause += " if the stated assumptions hold"
         return clause
+
+    @property
+    def range_note(self) -> str:
+        """The error probability of the range, where it is not the verdict's; else nothing."""
+        if self.error_level is None or self.error_level == self.range_level:
+            return ""
+        return f"error probability of this range at most {format_level(self.range_level)}"
 
     @property
     def gap_range(self) -> str:
@@ -220,6 +248,7 @@ def build_answer(finding: Finding, *, is_final: bool = True) -> Answer:
         missing=finding.missing,
         assumptions=finding.assumptions,
         warnings=finding.warnings,
+        contradiction=finding.contradiction,
     )
 
 

@@ -16,7 +16,7 @@ from equipoise.display import format_figures, format_hundredths, trim_hundredths
 from equipoise.finding import Finding, Interval
 from equipoise.free_check import Check
 from equipoise.ledger.state import EvidencePoint, SpendingPoint
-from equipoise.messages.answer import name_gap_unit, name_rate_axis
+from equipoise.messages.answer import build_answer, name_gap_unit, name_rate_axis
 from equipoise.question import Question, Verdict
 from equipoise.rates import RATES
 from equipoise.report.content import Report
@@ -54,11 +54,12 @@ def draw_gap(free: Finding | None, finding: Finding) -> Markup:
     """
     current = Interval(finding.lower, finding.upper, finding.estimate)
     if isinstance(finding, Check) or free is None:
-        return draw_gap_ranges(finding.question, [GapRange("Historical data", current)])
+        only = GapRange("Historical data", current)
+        return draw_gap_ranges(finding.question, [only], build_answer(finding).range_note)
     before = GapRange("Historical data alone", Interval(free.lower, free.upper), is_now=False)
     overrides = "override" if finding.labels == 1 else "overrides"
     now = GapRange(f"After {finding.labels:,} {overrides}", current)
-    return draw_gap_ranges(finding.question, [before, now])
+    return draw_gap_ranges(finding.question, [before, now], build_answer(finding).range_note)
 
 
 class GapRange(NamedTuple):
@@ -69,8 +70,11 @@ class GapRange(NamedTuple):
     is_now: bool = True
 
 
-def draw_gap_ranges(question: Question, ranges: Sequence[GapRange]) -> Markup:
-    """Draw ranges of the gap over the three zones of a question, numbers at their ends."""
+def draw_gap_ranges(question: Question, ranges: Sequence[GapRange], note: str = "") -> Markup:
+    """Draw ranges of the gap over the three zones of a question, numbers at their ends.
+
+    ``note`` is what to know about the range that holds now.
+    """
     largest = max(gap_range.interval.upper for gap_range in ranges)
     # Room for the last number, and for the name of the zone "UNFAIR is right".
     high = min(1.09, max(1.09 * largest, 2.6 * question.threshold))
@@ -95,7 +99,10 @@ def draw_gap_ranges(question: Question, ranges: Sequence[GapRange]) -> Markup:
     for gap_range in reversed(ranges):
         name = "Range now" if gap_range.is_now else "Range from historical data alone"
         mark = "now" if gap_range.is_now else "before"
-        said_range = f": {gap_range.interval.hundredths} {short_unit}" if gap_range.is_now else ""
+        said_range = ""
+        if gap_range.is_now:
+            said_range = f": {gap_range.interval.hundredths} {short_unit}"
+            said_range += f" ({note})" if note else ""
         entries.append((mark, f"{name}{said_range}"))
     return chart + key(entries)
 

@@ -12,9 +12,10 @@ import numpy as np
 
 from equipoise._json import JsonValue
 from equipoise.cells import GroupCells
-from equipoise.finding import Interval
-from equipoise.free_check import check
+from equipoise.finding import Interval, gap_interval
+from equipoise.free_check import bands_from_past, compared_groups, rate_intervals
 from equipoise.history import Past
+from equipoise.levels import selection_level
 from equipoise.question import Question
 
 FOUR_FIFTHS = 0.8
@@ -80,21 +81,19 @@ def selection_table(past: Past, question: Question) -> tuple[tuple[SelectionRow,
     >>> rows[1].against, round(rows[1].impact_ratio.estimate, 3), rows[1].four_fifths
     ('White', 0.375, 'below')
     """
-    # Approval rates are compared by ratio, whatever the audit asks about, at the same delta.
-    four_fifths_question = Question(
-        "demographic_parity",
-        gamma=1.0 - FOUR_FIFTHS,
-        delta=question.delta,
-        compare=replace(question.comparison, by="ratio"),
-    )
-    finding = check(past, four_fifths_question)
+    compared = past.restricted_to(compared_groups(past, question))
+    level = selection_level(question, len(compared.cells))
+    bands = bands_from_past(compared, "demographic_parity", level)
+    intervals = rate_intervals(bands, dict.fromkeys(compared.cells, (0.0, 1.0)))
+    # Approval rates are compared by ratio, whatever the audit asks about.
+    gap = gap_interval(intervals, replace(question.comparison, by="ratio"))
     rates = {}
-    for group, interval in finding.rates["selection_rate"].items():
+    for group, interval in intervals["selection_rate"].items():
         counts = past.cells[group]
         rates[group] = replace(interval, estimate=counts.approved / counts.total)
     compared_with = _compared_with(question, past.cells.groups)
     rows = [_selection_row(past, group, rates, compared_with[group]) for group in rates]
-    return tuple(rows), Interval(1.0 - finding.upper, 1.0 - finding.lower)
+    return tuple(rows), Interval(1.0 - gap.upper, 1.0 - gap.lower)
 
 
 def _compared_with(question: Question, groups: Sequence[str]) -> dict[str, list[str]]:

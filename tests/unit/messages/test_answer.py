@@ -68,8 +68,45 @@ def test_an_audit_in_progress_has_no_verdict() -> None:
     assert answer.verdict is None
     assert answer.summary == (
         "NO VERDICT YET. So far the gap is between 40.0 and 60.0 points (error probability at most "
-        "20%), so both answers are possible. Largest estimated difference: C, 50 points below A."
+        "20%). UNFAIR is right for every gap in this range, but there is no verdict yet. Largest "
+        "estimated difference: C, 50 points below A."
     )
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "said"),
+    [
+        (0.0, 0.3, "so both answers are possible."),
+        (0.05, 0.1001, "so both answers are possible."),
+        (0.0, 0.1, "FAIR is right for every gap in this range"),
+        (0.0501, 0.3, "UNFAIR is right for every gap in this range"),
+        (0.06, 0.1, "Both answers are right for every gap in this range"),
+    ],
+)
+def test_inconclusive_says_which_answers_the_range_leaves(
+    lower: float, upper: float, said: str
+) -> None:
+    """971972c1: "so both answers are possible", whatever the range was."""
+    question = Question("demographic_parity", gamma=0.05, epsilon=0.05)
+    finding = Finding(question, Verdict.INCONCLUSIVE, lower, upper, "why")
+    sentence = build_answer(finding).sentence
+    assert said in sentence
+    assert sentence.endswith(", but the audit gave no verdict.") == ("every gap" in said)
+
+
+def test_the_level_of_the_range_is_said_where_it_is_not_the_verdict_s() -> None:
+    """971972c1 printed the range of a verdict at 0.1% without the 20% at which it holds."""
+    note = "error probability of this range at most 20%"
+    finding = finding_of(UNEQUAL_LEVELS)
+    assert build_answer(finding).range_note == note
+    assert f"40.0 to 60.0 points ({note})" in str(finding)
+    assert note in finding._repr_html_()
+    for verdict in (
+        Verdict.FAIR,
+        Verdict.INCONCLUSIVE,
+    ):  # the verdict, or its place, has this level
+        assert build_answer(finding_of(UNEQUAL_LEVELS, verdict)).range_note == ""
+    assert note not in str(finding_of(Question("demographic_parity")))
 
 
 def test_every_face_says_the_same() -> None:
