@@ -13,6 +13,7 @@ from math import isclose
 from typing import Any, NamedTuple
 
 from equipoise._json import JsonValue
+from equipoise.display import format_count
 from equipoise.errors import InvalidInput, UnknownName, require_kind, require_non_negative
 
 Cohort = tuple[float, float, float]
@@ -80,7 +81,7 @@ class GroupCells(JsonValue):
         if accepted and (len(accepted) != 3 or sum(accepted) > self.denied):
             raise InvalidInput(
                 "'random_accepts' must be three counts of denied people (good, bad, unknown); "
-                f"got {accepted!r} of {self.denied:g}"
+                f"got {accepted!r} of {format_count(self.denied)}"
             )
         if self.cohorts:
             sums = tuple(sum(counts) for counts in zip(*self.cohorts, strict=True))
@@ -168,7 +169,7 @@ class Cells(dict[str, GroupCells]):
         width = max(len(name) for name in ("group", *self))
         lines = [_table_line("group", headers, width)]
         for group, counts in self.items():
-            numbers = [f"{count:,g}" for count in counts.counts.values()]
+            numbers = [format_count(count) for count in counts.counts.values()]
             lines.append(_table_line(group, numbers[: len(headers)], width))
         return "\n".join(lines)
 

@@ -184,12 +184,23 @@ def format_figures(value: float) -> str:
 
     Examples
     --------
-    >>> format_figures(713_250.4), format_figures(10.32)
-    ('713,000', '10.3')
+    >>> format_figures(713_250.4), format_figures(10.32), format_figures(0.0000471)
+    ('713,000', '10.3', '0.0000471')
     """
-    if abs(value) < 1e3:
-        return f"{value:.3g}"
-    return f"{float(f'{value:.3g}'):,.0f}"
+    return format_number(value, 3)
+
+
+def format_number(value: float, figures: int = 6) -> str:
+    """Write a number in full, with so many significant figures at most: never as 1e-07.
+
+    Examples
+    --------
+    >>> format_number(1e-7), format_number(0.05), format_number(1_234_567, 12)
+    ('0.0000001', '0.05', '1,234,567')
+    """
+    if not math.isfinite(value):
+        return f"{value:g}"
+    return f"{Decimal(f'{value:.{figures}g}'):,f}"
 
 
 def round_down(value: float, decimals: int) -> str:
@@ -224,6 +235,28 @@ def format_hundredths(lower: float, upper: float) -> str:
 def trim_hundredths(hundredths: str) -> str:
     """Return "0" and "100" without a decimal: they are the ends of the scale."""
     return {"0.0": "0", "100.0": "100"}.get(hundredths, hundredths)
+
+
+def format_count(count: float) -> str:
+    """Write how many there are, or how much, in full: never as 1.23e+06.
+
+    Examples
+    --------
+    >>> format_count(1_234_567), format_count(40.5)
+    ('1,234,567', '40.5')
+    """
+    return format_number(count, 12)
+
+
+def format_p_value(p_value: float) -> str:
+    """Write the p-value of a test: two figures, or that it is tiny.
+
+    Examples
+    --------
+    >>> format_p_value(0.0312), format_p_value(1e-30)
+    ('0.031', 'below 0.0001')
+    """
+    return format_number(p_value, 2) if p_value >= 1e-4 else "below 0.0001"
 
 
 def format_level(level: float) -> str:

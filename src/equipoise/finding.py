@@ -22,8 +22,10 @@ from equipoise.display import (
     UNFAIR,
     Displayable,
     Row,
+    format_count,
     format_hundredths,
     format_money,
+    format_number,
     html_table,
     round_down,
     round_up,
@@ -557,7 +559,7 @@ class Finding(JsonValue, Displayable):
         answer = self._answer()
         text = answer.gap_range
         if answer.gap.estimate is not None:
-            text = f"{text}, estimate {100 * answer.gap.estimate:.3g}"
+            text = f"{text}, estimate {format_number(100 * answer.gap.estimate, 3)}"
         return f"{text} ({answer.range_note})" if answer.range_note else text
 
     def _repr_html_(self) -> str:
@@ -602,7 +604,7 @@ class Finding(JsonValue, Displayable):
 
     def _describe_cost(self) -> str:
         """Return what was spent, and on what."""
-        cost = f"{self.cost:,.10g}"
+        cost = format_count(self.cost)
         if self.currency or self.decimals:
             cost = format_money(self.cost, self.currency, self.decimals)
         besides = ""

@@ -10,6 +10,7 @@ from typing import Literal
 
 from equipoise._json import JsonValue
 from equipoise.comparison import Comparison, GapScale, ResolvedComparison, as_comparison
+from equipoise.display import format_number
 from equipoise.errors import (
     InvalidInput,
     UnknownName,
@@ -170,15 +171,16 @@ class Question(JsonValue):
         if self.gap_scale is GapScale.RATIO:
             metric_words = f"{metric_words} as a ratio"
             gap_words = "1 - lowest/highest rate"
-        risk = f"wrong with probability <= {self.level_wrong_fair:g}"
+        risk = f"wrong with probability <= {format_number(self.level_wrong_fair)}"
         if self.level_wrong_fair != self.level_wrong_unfair:
             risk = (
-                f"a wrong FAIR with probability <= {self.level_wrong_fair:g}, "
-                f"a wrong UNFAIR with probability <= {self.level_wrong_unfair:g}"
+                f"a wrong FAIR with probability <= {format_number(self.level_wrong_fair)}, "
+                f"a wrong UNFAIR with probability <= {format_number(self.level_wrong_unfair)}"
             )
         return (
             f"{metric_words}: FAIR if the gap ({gap_words}{self.comparison.words}) "
-            f"<= {self.gamma:g}, UNFAIR if the gap > {self.threshold:.10g}, {risk}"
+            f"<= {format_number(self.gamma)}, UNFAIR if the gap > "
+            f"{format_number(self.threshold, 10)}, {risk}"
         )
 
 
@@ -198,7 +200,7 @@ def _require_error_level(name: str, error_level: float) -> None:
     require_in_open_unit(name, error_level)
     if error_level < SMALLEST_ERROR_LEVEL:
         raise InvalidInput(
-            f"{name!r} must be at least {SMALLEST_ERROR_LEVEL:g}, the least that arithmetic keeps; "
+            f"{name!r} must be at least 10 to the power of -100, the least that arithmetic keeps; "
             f"got {error_level!r}"
         )
 
@@ -270,7 +272,9 @@ class Costs(JsonValue):
         return self.feature + self.label * (1.0 - r)
 
     def __str__(self) -> str:
-        parts = [f"{self.feature:g} per request + {self.label:g} per failure"]
+        parts = [
+            f"{format_number(self.feature)} per request + {format_number(self.label)} per failure"
+        ]
         parts += [f"{group}: {costs}" for group, costs in self.groups.items()]
         return "; ".join(parts)
 

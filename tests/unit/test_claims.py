@@ -26,7 +26,7 @@ from equipoise.messages.answer import build_answer
 from equipoise.metrics import METRICS
 from equipoise.question import Question, Verdict
 from equipoise.rates import RATES
-from equipoise.report import Report, to_html
+from equipoise.report import Report, to_html, write_check
 from equipoise.service.access import Caller
 from equipoise.service.forms import render_page
 from equipoise.service.snapshot import Snapshot
@@ -42,6 +42,7 @@ APART = {
     "Black": {"approved_positive": 3000, "approved_negative": 500, "denied": 6500},
 }
 UNEQUAL = {"delta_wrong_fair": 0.2, "delta_wrong_unfair": 0.001}
+EASY = {"A": (0.5, 0.1, 0.4, 0.5), "B": (0.5, 0.1, 0.4, 0.5)}
 SHORT_PAST = eq.History.from_cells(
     Cells({"A": GroupCells(4_000, 4_000, 10), "B": GroupCells(40, 30, 8_000)})
 )
@@ -199,6 +200,37 @@ def test_levels_never_print_as_nothing_or_all() -> None:
         percent = float(format_level(level).removesuffix("%"))
         assert 0.0 < percent < 100.0
         assert percent / 100.0 >= level * (1 - 1e-11)
+
+
+def test_nothing_for_people_is_in_e_notation(tmp_path: Path) -> None:
+    """971972c1: "wrong with probability <= 1e-07", "1.23e+06 approved people"."""
+    e_notation = re.compile(r"\d[eE][-+]\d")
+    question = Question("equal_opportunity", delta=1e-7)
+    unknown = GroupCells(3_000_000, 500_000, 2_500_000, 1_234_567)
+    past = eq.History.from_cells(Cells({"A": unknown, "B": unknown}))
+    costs = eq.Costs(1, 12_345_678)
+    live = eq.LiveAudit.create("sqlite://", "x", past, question, costs)
+    page = tmp_path / "check.html"
+    tiny = replace(question, gamma=1e-6, epsilon=2e-6)
+    finding = eq.check(past, tiny)
+    write_check(past, [finding], page)
+    texts = [
+        str(finding),
+        str(past),
+        str(live.status()),
+        str(eq.plan(past, question, costs)),
+        str(eq.lower_bound(CellWorld.from_shares(EASY), question, costs)),
+        text_of(to_html(Report.of(live))),
+        text_of(page.read_text("utf-8")),
+        text_of(finding._repr_html_()),
+        replace(finding, verdict=Verdict.FAIR).summary,
+        replace(finding, verdict=Verdict.UNFAIR).summary,
+    ]
+    for text in texts:
+        assert not e_notation.search(text), e_notation.search(text)
+    assert "0.0000001" in str(finding)
+    assert "0.00001%" in str(finding)
+    assert "0.000001" in str(finding)
 
 
 def test_bounds_are_rounded_outwards() -> None:

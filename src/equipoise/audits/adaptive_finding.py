@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from equipoise.audits.design import AuditDesign
+from equipoise.display import format_count, format_number
 from equipoise.evidence.evidence import Evidence
 from equipoise.evidence.intervals import success_estimates, success_intervals
 from equipoise.finding import Finding, GroupShares, Interval, gap_interval, separation
@@ -158,14 +159,14 @@ def _describe_missing_evidence(design: AuditDesign, evidence: Evidence) -> str:
         return f"more labels, at the present estimates: {', '.join(named)}"
     if n_unknown:
         return (
-            f"outcomes of {n_unknown:,g} approved people that are not known: at the present "
-            "estimates no number of labels decides without them; or a larger epsilon"
+            f"outcomes of {format_count(n_unknown)} approved people that are not known: at the "
+            "present estimates no number of labels decides without them; or a larger epsilon"
         )
     if design.weighs_past_rows:
         n_rows, margin = _past_or_margin_needed(design, evidence)
         return (
             "more past rows: at the present estimates no number of labels decides with these; "
-            f"try about {n_rows:,.0f} in all, or an epsilon of about {margin:.2g}"
+            f"try about {n_rows:,.0f} in all, or an epsilon of about {format_number(margin, 2)}"
         )
     if not design.history.exact:
         return (

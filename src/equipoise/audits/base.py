@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits.scores import Assist, require_usable_score
 from equipoise.audits.spending import Account, Spending
+from equipoise.display import format_count
 from equipoise.errors import (
     InvalidInput,
     ProtocolError,
@@ -120,8 +121,8 @@ class Audit(ABC):
         if history.cells.unknown and self.wants_approved:
             raise InvalidInput(
                 f"the audit {self.name!r} counts approved people by their outcome, and those of "
-                f"{history.cells.unknown:,g} are not known; the adaptive audit and 'check' take "
-                "such data, or cut them by date"
+                f"{format_count(history.cells.unknown)} are not known; the adaptive audit and "
+                "'check' take such data, or cut them by date"
             )
         for group in costs.groups:
             if group not in history.cells:
@@ -299,7 +300,8 @@ class Audit(ABC):
         answer = "no verdict yet" if finding is None else str(finding.verdict)
         return (
             f"<{type(self).__name__} of {self.question.metric.replace('_', ' ')} in "
-            f"{len(self.cells)} groups: {answer}, {self.labels:,} labels, cost {self.cost:,.10g}>"
+            f"{len(self.cells)} groups: {answer}, {self.labels:,} labels, cost "
+            f"{format_count(self.cost)}>"
         )
 
     # -- where it stands ------------------------------------------------------------------------
@@ -465,10 +467,11 @@ class Audit(ABC):
             return
         why = "the budget is spent: what is left does not cover one more request at its worst"
         if self.cost == 0.0 and not self.closed:
+            assert self.budget is not None  # else there is no end of it
             cheapest = min(self._worst_cost(group, 0, Want.LABEL) for group in self.cells)
             why = (
-                f"the budget of {self.budget:,.10g} does not cover one request, which may cost "
-                f"{cheapest:,.10g}"
+                f"the budget of {format_count(self.budget)} does not cover one request, which "
+                f"may cost {format_count(cheapest)}"
             )
         self._finding = self._conclude(why)
 
@@ -488,7 +491,7 @@ def _require_covered(cost: float, ticket: Ticket) -> None:
     require_non_negative("cost", cost)
     if cost > ticket.hold * (1.0 + 1e-12):  # sums of prices are rounded
         raise InvalidInput(
-            f"'cost' of a withdrawn request must be at most the {ticket.hold:,.10g} that "
+            f"'cost' of a withdrawn request must be at most the {format_count(ticket.hold)} that "
             f"is held for ticket {ticket}; got {cost!r}"
         )
 

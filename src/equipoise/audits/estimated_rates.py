@@ -15,6 +15,7 @@ import numpy as np
 from equipoise._arrays import Array
 from equipoise.audits.base import Audit
 from equipoise.comparison import Comparison, ResolvedComparison
+from equipoise.display import format_number
 from equipoise.errors import InvalidInput
 from equipoise.finding import Finding, Interval
 from equipoise.history.past import Goal, Past
@@ -194,8 +195,8 @@ def finding_from_rates(audit: Audit, estimates: RateEstimates) -> Finding:
         verdict=Verdict.UNFAIR if is_unfair else Verdict.FAIR,
         lower=lower,
         upper=upper,
-        reason=f"the estimated {question.gap_scale.noun} {estimate:.4g} is {side} "
-        f"gamma + epsilon/2 = {limit:g}",
+        reason=f"the estimated {question.gap_scale.noun} {format_number(estimate, 4)} is {side} "
+        f"gamma + epsilon/2 = {format_number(limit)}",
         estimate=estimate,
         rates=_interval_table(outcomes_to_estimate(question), groups, estimates),
         p_hat=_table_by_name(outcomes_to_estimate(question), groups, estimates.p_hat),

@@ -30,6 +30,7 @@ from equipoise.audits.exp_finding import finding_from_weights
 from equipoise.audits.label_work import LabelWork
 from equipoise.audits.rs_audit import RSAudit
 from equipoise.audits.tau_audit import Online
+from equipoise.display import format_number
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
 from equipoise.finding import Finding
 from equipoise.history.past import Goal, Past
@@ -548,7 +549,10 @@ class ExpAudit(Audit):
         reached = self.constants.z * weight.standard_error
         if reached <= 1.1 * allowed:
             return None
-        return f"the weight is known to within {reached:.2g} only, where {allowed:.2g} is needed"
+        return (
+            f"the weight is known to within {format_number(reached, 2)} only, where "
+            f"{format_number(allowed, 2)} is needed"
+        )
 
     def _fall_back(self, why: str) -> Finding | None:
         """Let labels decide from now on; return a finding if they are not needed either."""

@@ -14,6 +14,7 @@ from equipoise.audits.estimated_rates import (
     finding_from_rates,
     inconclusive_finding,
 )
+from equipoise.display import format_count, format_number
 from equipoise.finding import Finding, ProofStatus
 from equipoise.mixture.likelihood_weights import Weight
 
@@ -118,8 +119,8 @@ def _list_assumptions(audit: ExpAudit) -> tuple[str, ...]:
         lines.append(f"the features of {n_free:,} past people whom the fit did not see were free")
     lines.append(
         "the verdict holds if the model does, and is not guaranteed: it cost "
-        f"{audit.cost:,.10g}; a guaranteed one by labels would cost about "
-        f"{audit.price_of_guaranteed_verdict():,.4g}"
+        f"{format_count(audit.cost)}; a guaranteed one by labels would cost about "
+        f"{format_number(audit.price_of_guaranteed_verdict(), 4)}"
     )
     if audit.weights == "published" and audit.switch != "separation":
         lines.append("separation was not tested: MAP counts are biased where laws overlap")

@@ -37,6 +37,7 @@ from equipoise.audits.estimated_rates import (
     outcomes_to_estimate,
 )
 from equipoise.audits.thresholds import choose_threshold
+from equipoise.display import format_number
 from equipoise.errors import few_of, require_kind
 from equipoise.finding import Finding, ProofStatus
 from equipoise.free_check import check
@@ -288,13 +289,14 @@ class TauAudit(Audit):
         level = printed_tau_level(self.question)
         if not self.threshold.is_proven:
             return (
-                f"a verdict of the free check is wrong with probability at most {level:g}; a "
-                f"verdict by labels has no proven error probability at tau = {self.tau:,}",
+                "a verdict of the free check is wrong with probability at most "
+                f"{format_number(level)}; a verdict by labels has no proven error probability at "
+                f"tau = {self.tau:,}",
             )
         return (
             "the audit ends by labels, or by the free check if the past data are too short: each "
-            f"ending is wrong with probability at most {level:g}, both together with probability "
-            f"at most {2.0 * level:g}",
+            f"ending is wrong with probability at most {format_number(level)}, both together "
+            f"with probability at most {format_number(2.0 * level)}",
         )
 
     def _list_assumptions(self) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from equipoise.audits.estimated_rates import (
 )
 from equipoise.audits.exact_tau import WaitingTimes, error_factors, smallest_tau
 from equipoise.comparison import GapScale, ResolvedComparison
+from equipoise.display import format_number
 from equipoise.levels import exact_tau_levels
 from equipoise.question import Question
 
@@ -111,8 +112,9 @@ class PaperThreshold(Threshold):
         if not self.is_proven:
             lines.append(
                 f"tau = {self.tau:,} is the paper's threshold for epsilon = "
-                f"{self._reached_epsilon:.3g}, not {self._epsilon:g}: the verdict has no proven "
-                f"error probability at epsilon = {self._epsilon:g}"
+                f"{format_number(self._reached_epsilon, 3)}, not {format_number(self._epsilon)}: "
+                "the verdict has no proven error probability at epsilon = "
+                f"{format_number(self._epsilon)}"
             )
         if self._reached_epsilon >= 12.0:
             lines.append("tau is too small for an interval: nothing is established about the gap")

@@ -20,6 +20,7 @@ from equipoise.bounds.alternatives import Alternatives, GroupCurves, fair_set, u
 from equipoise.bounds.finite_history import least_cost_with_history, past_information
 from equipoise.bounds.maximin import kl, maximin
 from equipoise.bounds.nearest_population import GroupPopulation
+from equipoise.display import format_number
 from equipoise.errors import require_in_unit, require_kind, require_whole
 from equipoise.metrics import METRICS
 from equipoise.question import Costs, Question, Verdict, require_question_and_costs
@@ -81,9 +82,13 @@ class LowerBound(float):
             return f"{self.verdict} is out of reach: {reason}"
         reference = "as an asymptotic reference (both answers are right)"
         kind = reference if self.reference else "at least"
-        lines = [f"{self.verdict} costs {kind} {self.cost:,.4g} (within {self.certificate:.2%})"]
+        lines = [
+            f"{self.verdict} costs {kind} {format_number(self.cost, 4)} (within "
+            f"{self.certificate:.2%})"
+        ]
         for group, labels in self.labels.items():
-            lines.append(f"  {group}: {labels:,.3g} labels, {self.budget[group]:.0%} of the cost")
+            share = f"{self.budget[group]:.0%}"
+            lines.append(f"  {group}: {format_number(labels, 3)} labels, {share} of the cost")
         return "\n".join(lines)
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from equipoise._arrays import Array
 from equipoise._json import JsonValue
 from equipoise.audits.estimated_rates import arrivals_in_turn, outcomes_to_estimate, paper_tau
+from equipoise.display import format_number
 from equipoise.errors import InvalidInput, UnknownName, require_in_open_unit
 from equipoise.levels import exp_event_level, tau_event_level
 from equipoise.question import Costs, Question
@@ -54,8 +55,9 @@ class Price(JsonValue):
         return super().from_dict({k: math.inf if v is None else v for k, v in data.items()})
 
     def __str__(self) -> str:
-        requests = f"{self.labels:,.6g} labels and {self.features:,.6g} feature vectors"
-        return f"{self.cost:,.6g} for {requests}"
+        labels = format_number(self.labels)
+        features = format_number(self.features)
+        return f"{format_number(self.cost)} for {labels} labels and {features} feature vectors"
 
 
 def expectation(
@@ -181,7 +183,7 @@ def family_bound(
     require_in_open_unit("delta", delta)
     for name, value, limit in (("epsilon", epsilon, 1 / 8), ("p", p, 1 / 3), ("q", q, 1 / 3)):
         if not 0.0 < value < limit:
-            raise InvalidInput(f"{name!r} must be in (0, {limit:.4g}); got {value!r}")
+            raise InvalidInput(f"{name!r} must be in (0, {format_number(limit, 4)}); got {value!r}")
     denied = 1.0 - (p + q) / 2.0
     labels = max(0.0, denied * math.log(1.0 / (4.0 * delta)) / (q * epsilon**2))
     labels *= 2 / 32 if fair else 1 / 64

@@ -12,7 +12,7 @@ from equipoise.cli import options as shared
 from equipoise.cli import past_options as reading
 from equipoise.cli.console import Output, Part, Table, failure_after, show
 from equipoise.cli.option_values import parse_verdicts
-from equipoise.display import format_level
+from equipoise.display import format_level, format_number
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.messages.shell import describe
 from equipoise.question import Question, Verdict
@@ -250,8 +250,8 @@ def _show_several(history: History, findings: Sequence[Check]) -> list[Part]:
         Table(past_rows(history.cells)),
         Table(rows),
         f"gap: the largest {question.gap_scale.noun} between groups{question.comparison.words}. "
-        f"FAIR if it is at most {question.gamma:g}, UNFAIR if it is above "
-        f"{question.threshold:.10g}; {_describe_levels(question)}. "
+        f"FAIR if it is at most {format_number(question.gamma)}, UNFAIR if it is above "
+        f"{format_number(question.threshold, 10)}; {_describe_levels(question)}. "
         "who: the groups that the free ranges separate in one rate, the higher one first.",
     ]
 

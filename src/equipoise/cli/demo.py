@@ -14,7 +14,7 @@ from equipoise.cli.console import Heading, Output, Part, Table, show, show_progr
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
-    from equipoise.display import Progress, Row
+    from equipoise.display import Progress, Row, format_count
     from equipoise.finding import Finding
     from equipoise.free_check import Check
     from equipoise.history import History
@@ -137,8 +137,8 @@ def _tell(story: Story) -> list[Part]:
     checked_range = format_hundredths(story.check.lower, story.check.upper)
     return [
         Heading("1. What the data seem to say"),
-        f"{story.history.cells.total:,g} people applied for a loan. A credit score of 30 was "
-        "enough. The lender knows who repaid only among the people it approved.",
+        f"{format_count(story.history.cells.total)} people applied for a loan. A credit score of "
+        "30 was enough. The lender knows who repaid only among the people it approved.",
         "Among applicants who would repay, is every group approved equally often? Tolerance 5 "
         "points, margin 5 points, error probability 5%.",
         Table(_naive_rows(story.check)),

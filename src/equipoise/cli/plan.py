@@ -10,7 +10,7 @@ from equipoise.cli import options as shared
 from equipoise.cli import past_options as reading
 from equipoise.cli.console import Output, Part, Table, failure_after, show, show_progress
 from equipoise.cli.option_values import parse_denied_rates, parse_verdicts
-from equipoise.display import format_figures
+from equipoise.display import format_count, format_figures, format_number
 from equipoise.question import Costs
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def _time_and_money_sentences(plan: Plan) -> list[str]:
         )
     if plan.budget is not None:
         margin = plan.budget.smallest_margin
-        budget = f"Budget {plan.budget.budget:,g}:"
+        budget = f"Budget {format_count(plan.budget.budget)}:"
         if margin is None:
             sentences.append(
                 f"{budget} with no margin up to 30 points the chance is 80% in the usual case."
@@ -262,6 +262,6 @@ def _time_and_money_sentences(plan: Plan) -> list[str]:
         else:
             sentences.append(
                 f"{budget} the smallest margin with a chance of 80% in the usual case is "
-                f"{margin * 100:g} points."
+                f"{format_number(margin * 100)} points."
             )
     return sentences

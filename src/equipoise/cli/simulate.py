@@ -13,7 +13,7 @@ from equipoise.cli import options as shared
 from equipoise.cli import past_options as reading
 from equipoise.cli.console import Output, Part, Table, show, show_activity, show_progress
 from equipoise.cli.option_values import parse_denied_rates, parse_tau, parse_whole_numbers
-from equipoise.display import format_value
+from equipoise.display import format_number, format_value
 from equipoise.errors import BadData, InvalidInput
 from equipoise.question import Costs, Verdict
 
@@ -282,7 +282,7 @@ def runs_table(summaries: Sequence[Summary], least_cost: float = 0.0) -> Table:
         shares = [f"{verdict} {share:.1%}" for verdict, share in summary.verdicts.items() if share]
         ratio = None
         if least_cost > 0.0 and always_decides:
-            ratio = f"{summary.mean_cost / least_cost:,.3g}"
+            ratio = format_number(summary.mean_cost / least_cost, 3)
         rows.append(
             {
                 "audit": summary.audit,

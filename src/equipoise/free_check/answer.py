@@ -14,7 +14,7 @@ import numpy as np
 
 from equipoise._arrays import Array
 from equipoise.cells import Cells, GroupCells
-from equipoise.display import Row, format_level, round_down, round_up
+from equipoise.display import Row, format_count, format_level, format_number, round_down, round_up
 from equipoise.errors import InvalidInput, UnknownName, few_of, require_kind
 from equipoise.finding import Finding, GroupShares, Interval, ProofStatus, separation
 from equipoise.free_check.assumptions import Assume
@@ -349,9 +349,9 @@ def explain_verdict(
         condition = "if cases fall to deciders as if at random"
     elif inputs.assume:
         condition = "under what is assumed"
-    bound = f"above {question.gamma:g}"
+    bound = f"above {format_number(question.gamma)}"
     if verdict is Verdict.FAIR:
-        bound = f"at most {question.threshold:g}"
+        bound = f"at most {format_number(question.threshold)}"
     return f"{condition}, the gap is {bound}"
 
 
@@ -365,7 +365,7 @@ def list_missing(
     if need_labels:
         lines.append(f"outcomes of denied people in {few_of(need_labels)}")
     if cells.unknown:
-        lines.append(f"outcomes of {cells.unknown:,g} approved people")
+        lines.append(f"outcomes of {format_count(cells.unknown)} approved people")
     if not lines:
         metric = METRICS[question.metric].words
         lines.append(f"more past rows: {metric} needs no outcome of the denied")
@@ -402,7 +402,7 @@ def name_short_strata(
             n_more_rows = n_rows * ((widest / (question.epsilon / 4.0)) ** 2 - 1.0)
             lines.append(
                 f"about {n_more_rows:,.0f} more past rows of the stratum {block.stratum!r}: with "
-                f"its {n_rows:,g} no number of labels brings FAIR"
+                f"its {format_count(n_rows)} no number of labels brings FAIR"
             )
     return tuple(lines)
 

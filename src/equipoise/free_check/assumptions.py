@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from equipoise._json import JsonValue
 from equipoise.cells import Cells
+from equipoise.display import format_number
 from equipoise.errors import InvalidInput, UnknownName, require_in_unit, require_kind
 from equipoise.rates import RATES, band_from_counts
 
@@ -95,9 +96,9 @@ class Assume(JsonValue):
         if self.denied_no_better:
             lines.append("the denied of every group would do no better than its approved")
         for group, r in self.r_at_most.items():
-            lines.append(f"at most {r:g} of the denied of {group} would do well")
+            lines.append(f"at most {format_number(r)} of the denied of {group} would do well")
         for group, r in self.r_at_least.items():
-            lines.append(f"at least {r:g} of the denied of {group} would do well")
+            lines.append(f"at least {format_number(r)} of the denied of {group} would do well")
         return tuple(lines)
 
     def __str__(self) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from equipoise.cells import Cells
+from equipoise.display import format_count
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.coding import YesNo
 from equipoise.history.dates import Days, cut_period
@@ -269,9 +270,10 @@ def _notes_on_outcomes(cells: Cells, outcome: YesNo, options: ReadOptions) -> li
     notes = []
     if cells.unknown:
         by_group = [
-            f"{group} {c.approved_unknown:,g} of {c.approved:,g}" for group, c in cells.items()
+            f"{group} {format_count(c.approved_unknown)} of {format_count(c.approved)}"
+            for group, c in cells.items()
         ]
-        fields: dict[str, Any] = {"people": f"{cells.unknown:,g}", "by_group": by_group}
+        fields: dict[str, Any] = {"people": format_count(cells.unknown), "by_group": by_group}
         if options.unknown == "like_known":
             fields["cohort"] = options.cohort
             notes.append(Note("outcomes-unknown-like-known", fields))

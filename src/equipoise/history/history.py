@@ -13,7 +13,7 @@ import numpy as np
 from equipoise._json import JsonValue
 from equipoise._seeds import accepts_random_state
 from equipoise.cells import Cells
-from equipoise.display import Displayable, Row
+from equipoise.display import Displayable, Row, format_count
 from equipoise.errors import InvalidInput, require_kind
 from equipoise.history.coding import Coding
 from equipoise.history.options import DEFAULTS, Meaning, MergedGroups, Moment, ReadOptions
@@ -376,7 +376,7 @@ class History(Past, Displayable):
         return past_rows(self.cells)
 
     def __repr__(self) -> str:
-        return f"<History of {self.cells.total:,g} people in {len(self.cells)} groups>"
+        return f"<History of {format_count(self.cells.total)} people in {len(self.cells)} groups>"
 
     def __str__(self) -> str:
         lines = [repr(self)[1:-1]]
@@ -433,17 +433,17 @@ def past_rows(cells: Cells, *, exact: bool = False) -> list[Row]:
     for group, c in cells.items():
         n_known = c.approved - c.approved_unknown
         good_share = f"{c.approved_positive / n_known:.1%}" if n_known else "–"
-        good_share += f" ({c.approved_unknown:,g} unknown)" if c.approved_unknown else ""
-        denied = f"{c.denied / c.total:.1%}" if exact else f"{c.denied_without_outcome:,g}"
+        good_share += f" ({format_count(c.approved_unknown)} unknown)" if c.approved_unknown else ""
+        denied = f"{c.denied / c.total:.1%}" if exact else format_count(c.denied_without_outcome)
         row = {
             "group": group,
-            "people": "unlimited" if exact else f"{c.total:,g}",
+            "people": "unlimited" if exact else format_count(c.total),
             "approved": f"{c.approved / c.total:.1%}",
             "good of these": good_share,
             "denied, outcome unknown": denied,
         }
         if has_random_accepts:
-            row["random accepts"] = f"{c.denied - c.denied_without_outcome:,g} known"
+            row["random accepts"] = f"{format_count(c.denied - c.denied_without_outcome)} known"
         rows.append(row)
     return rows
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from equipoise._json import to_plain_data
 from equipoise.cells import Cells, Decider
+from equipoise.display import format_count
 from equipoise.errors import require_kind, require_whole
 from equipoise.history.rows_until import draw_rows_until
 from equipoise.question import Question
@@ -61,7 +62,7 @@ class Past:
     deciders: tuple[tuple[Decider, ...], ...] = field(default=(), repr=False, kw_only=True)
 
     def __repr__(self) -> str:
-        size = "unlimited" if self.exact else f"{self.cells.total:,g} people"
+        size = "unlimited" if self.exact else f"{format_count(self.cells.total)} people"
         return f"<Past of {len(self.cells)} groups, {size}>"
 
     def restricted_to(self, groups: Collection[str]) -> Self:

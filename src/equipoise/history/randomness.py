@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.display import format_p_value
 from equipoise.errors import BadData
 from equipoise.history.dates import read_days
 from equipoise.history.problems import UnreadTable
@@ -55,12 +56,17 @@ def require_random(counted: CountedTable) -> Note:
     (column, group), least_p = min(p_values.items(), key=lambda test: test[1])
     # Bonferroni: each test gets its part of the level.
     if least_p < REFUSAL_LEVEL / len(p_values):
-        fields = {"mark": mark, "group": group, "column": column, "p_value": f"{least_p:.1g}"}
+        fields = {
+            "mark": mark,
+            "group": group,
+            "column": column,
+            "p_value": format_p_value(least_p),
+        }
         raise UnreadTable(Problem("programme-not-random", fields))
     details = {
         "mark": mark,
         "columns": list(tested_columns),
-        "p_value": f"{least_p:.2g}",
+        "p_value": format_p_value(least_p),
         "tests": len(p_values),
     }
     return Note("programme-tested", details)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from equipoise.comparison import WITHIN, GapScale
-from equipoise.display import format_level, round_down, round_up
+from equipoise.display import format_level, format_number, round_down, round_up
 from equipoise.finding import Finding, Interval, ProofStatus, Separation, compared_pairs
 from equipoise.metrics import METRICS
 from equipoise.question import Question, Verdict
@@ -374,7 +374,7 @@ def _verdict_bound(question: Question, verdict: Verdict, side: str) -> str:
     """
     is_fair = verdict is Verdict.FAIR
     gap = question.threshold if is_fair else question.gamma
-    points = f"{gap * 100.0:.6g}"  # as the user gave it, so nothing is rounded
+    points = format_number(gap * 100.0)  # as the user gave it, so nothing is rounded
     if question.gap_scale is not GapScale.RATIO:
         return f"{points} point{'' if points == '1' else 's'} {side}"
     above = _share_of_lower(gap)
@@ -397,12 +397,12 @@ def _describe_distance(scale: GapScale, gap: float | None, side: str) -> str:
     if gap is None:
         return ""
     if scale is not GapScale.RATIO:
-        points = f"{gap * 100.0:.3g}"
+        points = format_number(gap * 100.0, 3)
         return f"{points} point{'' if points == '1' else 's'} "
     percent = _share_of_lower(gap) if side == "above" else 100.0 * gap
     if percent is None:
         return ""
-    return f"{percent:,.0f}% " if percent >= 1000.0 else f"{percent:.3g}% "
+    return f"{percent:,.0f}% " if percent >= 1000.0 else f"{format_number(percent, 3)}% "
 
 
 def _other_group(question: Question) -> str:
@@ -440,7 +440,7 @@ def name_gap_unit(question: Question) -> str:
 
 def format_gap(question: Question, share: float, figures: int = 6) -> str:
     """Return a gap in the unit of the question, with so many significant figures at most."""
-    points = f"{share * 100.0:.{figures}g}"
+    points = format_number(share * 100.0, figures)
     if question.gap_scale is GapScale.RATIO:
         return f"{points}% of the highest rate"
     return f"{points} point{'' if points == '1' else 's'}"

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from equipoise._arrays import Array
+from equipoise.display import format_number
 from equipoise.levels import exp_event_level
 from equipoise.mixture.likelihood_weights import (
     SUBSAMPLE,
@@ -190,10 +191,17 @@ def _map_branch(
         return Branch("fallback", why)
     allowed = constants.allowed(coarse)
     bias, error = map_bias(fits, coarse, labelled, level=constants.level)
-    bias_text = f"the labels show the bias of MAP counts, {bias:+.2g}, to within {error:.2g}"
+    signed_bias = f"{'+' if bias > 0.0 else ''}{format_number(bias, 2)}"
+    bias_text = (
+        f"the labels show the bias of MAP counts, {signed_bias}, to within "
+        f"{format_number(error, 2)}"
+    )
     most_error = MAP_BIAS_SHARE * allowed
     if error > most_error:
-        return Branch("fallback", f"{bias_text} only, where {most_error:.2g} is the most allowed")
+        return Branch(
+            "fallback",
+            f"{bias_text} only, where {format_number(most_error, 2)} is the most allowed",
+        )
     # Bernstein's inequality; the rarer outcome is counted with probability ``rarer`` at most
     left_to_chance = allowed - error
     rarer = (1.0 + COARSE_ERROR) * min(coarse) + abs(bias) + error
@@ -224,11 +232,12 @@ def _likelihood_branch(fits: Pair, coarse: tuple[float, float], target: float) -
         times_as_many = (error / most_error) ** 2
         return Branch(
             "fallback",
-            f"the laws' uncertainty alone puts a standard error of {error:.2g} on the weight, "
-            f"where {most_error:.2g} is the most allowed (about {times_as_many:.2g} times as many "
+            f"the laws' uncertainty alone puts a standard error of {format_number(error, 2)} on "
+            f"the weight, where {format_number(most_error, 2)} is the most allowed (about "
+            f"{format_number(times_as_many, 2)} times as many "
             "past approved people would do)",
         )
-    why = f"the weight's standard error will be within {target:.2g}"
+    why = f"the weight's standard error will be within {format_number(target, 2)}"
     return Branch("likelihood", why, max(math.ceil(1.1 / gain_per_feature), MIN_FEATURES))
 
 

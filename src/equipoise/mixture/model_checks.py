@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import expit, logit, ndtri
 
 from equipoise._arrays import Array
+from equipoise.display import format_number
 from equipoise.errors import InvalidInput
 from equipoise.history.past import Past
 from equipoise.mixture.families import Family
@@ -97,7 +98,8 @@ class LawSeparation:
 
     def __str__(self) -> str:
         side = "at least" if self.is_met else "below"
-        return f"|theta_1 - theta_0| is {self.distance:.3g}, {side} {self.needed:.3g}"
+        distance = format_number(self.distance, 3)
+        return f"|theta_1 - theta_0| is {distance}, {side} {format_number(self.needed, 3)}"
 
 
 def measure_separation(

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr
 
 from equipoise._arrays import Array, Flags
+from equipoise.display import format_number
 from equipoise.errors import BadData, InvalidInput, UnknownName, require_kind
 from equipoise.mixture.decision_maker import (
     Accepts,
@@ -164,7 +165,7 @@ class TruncatedFit:
             f"{self.family.name} from {self.size:,} truncated samples ({self.method})",
             f"acceptance  {self.acceptance:.4f} ± {self.acceptance_error:.4f}",
             f"effort      {self.oracle_calls:,} classifier calls, effective sample "
-            f"{self.ess:,.0f}, condition {self.condition:.3g}",
+            f"{self.ess:,.0f}, condition {format_number(self.condition, 3)}",
             estimate,
             *(f"warning     {warning}" for warning in self.warnings),
         )

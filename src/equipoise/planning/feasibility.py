@@ -13,6 +13,7 @@ from itertools import chain
 
 from equipoise._json import JsonValue
 from equipoise.cells import Cells, GroupCells
+from equipoise.display import format_number
 from equipoise.errors import InvalidInput
 from equipoise.free_check import compared_groups
 from equipoise.history import History
@@ -305,7 +306,7 @@ def _add_up(parts: Sequence[GroupCells]) -> GroupCells:
 
 
 def _three_figures(cost: float) -> str:
-    return f"{float(f'{cost:.3g}'):,g}"
+    return format_number(cost, 3)
 
 
 def _forecast_cases(history: Past, question: Question, costs: Costs) -> tuple[Forecast, ...]:

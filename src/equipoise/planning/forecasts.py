@@ -20,6 +20,7 @@ from equipoise._arrays import Array
 from equipoise._json import JsonValue
 from equipoise.audits.label_work import LabelWork
 from equipoise.cells import Cells, GroupCells
+from equipoise.display import format_number
 from equipoise.evidence.label_plan import PILOT_LABELS
 from equipoise.history.past import Past
 from equipoise.planning.scenarios import Scenario
@@ -189,7 +190,7 @@ class Forecast(JsonValue):
         if self.is_decidable:
             costs = []
             for quantile, cost in self.cost.items():
-                amount = "cannot be reached" if cost is None else f"{cost:,.4g}"
+                amount = "cannot be reached" if cost is None else format_number(cost, 4)
                 costs.append(f"{float(quantile):.0%} {amount}")
             text += f"{self.scenario.expect}; cost {', '.join(costs)}"
             text += f"; about {self.people:,.0f} people must arrive"

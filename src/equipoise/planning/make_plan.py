@@ -18,7 +18,7 @@ from equipoise.audits.estimated_rates import (
 )
 from equipoise.bounds import Price, expectation
 from equipoise.cells import Cells
-from equipoise.display import Displayable, Progress, Row, format_figures, silent
+from equipoise.display import Displayable, Progress, Row, format_count, format_figures, silent
 from equipoise.errors import require_n_jobs, require_whole
 from equipoise.free_check import Check, check
 from equipoise.history.history import History, as_past
@@ -352,8 +352,8 @@ def _notes(past: Past, question: Question) -> tuple[str, ...]:
     notes = []
     if past.cells.unknown > 0.0:
         notes.append(
-            f"the outcomes of {past.cells.unknown:,g} approved people are not known: RS-Audit and "
-            "Baseline need them all, and are left out"
+            f"the outcomes of {format_count(past.cells.unknown)} approved people are not known: "
+            "RS-Audit and Baseline need them all, and are left out"
         )
     if question.gamma == 0.0:
         notes.append(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from equipoise._json import JsonValue
+from equipoise.display import format_count, format_number
 from equipoise.errors import InvalidInput, require_non_negative
 from equipoise.planning.forecasts import Forecast
 from equipoise.planning.scenarios import pick_usual_case
@@ -29,7 +30,7 @@ class Arrivals(JsonValue):
     def __str__(self) -> str:
         if self.per_day is None:
             return ""
-        number = f"{float(f'{self.per_day:.3g}'):,g}"
+        number = format_number(self.per_day, 3)
         source = "as you say"
         if self.first_day:
             source = f"as in the table, from {self.first_day} to {self.last_day}"
@@ -118,13 +119,13 @@ class BudgetChance(JsonValue):
         margin = "no margin up to 30 points gives a chance of 80% in the usual case"
         if self.smallest_margin is not None:
             margin = (
-                f"a margin of {self.smallest_margin * 100:g} points gives a chance of 80% in the "
-                "usual case"
+                f"a margin of {format_number(self.smallest_margin * 100)} points gives a chance "
+                "of 80% in the usual case"
             )
         chances = ", ".join(
             f"{format_chance(chance)} if {case}" for case, chance in self.chances.items()
         )
-        return f"chance of a verdict within {self.budget:,g}: {chances}; {margin}"
+        return f"chance of a verdict within {format_count(self.budget)}: {chances}; {margin}"
 
 
 def estimate_times(

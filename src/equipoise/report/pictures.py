@@ -12,7 +12,7 @@ from typing import NamedTuple
 from markupsafe import Markup, escape
 
 from equipoise.comparison import GapScale
-from equipoise.display import format_figures, format_hundredths, trim_hundredths
+from equipoise.display import format_figures, format_hundredths, format_number, trim_hundredths
 from equipoise.finding import Finding, Interval
 from equipoise.free_check import Check
 from equipoise.ledger.state import EvidencePoint, SpendingPoint
@@ -109,8 +109,8 @@ def draw_gap_ranges(question: Question, ranges: Sequence[GapRange], note: str = 
 
 def _zones(question: Question, high: float) -> list[tuple[str, float, float, str]]:
     """Return the name, the ends and the text of each zone of the gap."""
-    gamma = f"{100 * question.gamma:.6g}"
-    threshold = f"{100 * question.threshold:.6g}"
+    gamma = format_number(100 * question.gamma)
+    threshold = format_number(100 * question.threshold)
     return [
         ("fair", 0.0, question.gamma, f"FAIR is right: up to {gamma}"),
         ("open", question.gamma, question.threshold, f"Either is right: {gamma} to {threshold}"),
@@ -208,7 +208,7 @@ def draw_group_ranges(
         entries += [("now", "Range now"), ("before", "Range from historical data alone")]
     if band is not None and tolerance is not None:
         side = "above the lowest" if is_worse_if_higher else "below the highest"
-        entries.append(("tol", f"{100 * tolerance:.3g} points {side} estimate"))
+        entries.append(("tol", f"{format_number(100 * tolerance, 3)} points {side} estimate"))
     table = _group_table(("Group", title, head), order, rows, _axis_cell(low, high))
     return table + key(entries) if entries else table
 
@@ -381,7 +381,7 @@ def draw_evidence_points(
     for exponent in range(bottom, top + 1):
         y = TIME_TOP + y_of(10.0**exponent)
         drawing.line(0.0, f"{y:.1f}", drawing.high, f"{y:.1f}", "l-grid")
-        drawing.text(0.0, y + 4, f"{10.0**exponent:,g}", "quiet", shift=-7, anchor="end")
+        drawing.text(0.0, y + 4, format_number(10.0**exponent), "quiet", shift=-7, anchor="end")
     drawing.axis(TIME_TOP + TIME_HEIGHT, PEOPLE_TITLE, 4)
     is_fair_ahead = _leading_answer(last, verdict) is Verdict.FAIR
     answer, needed = ("FAIR", last.fair_needs) if is_fair_ahead else ("UNFAIR", last.unfair_needs)
@@ -443,8 +443,8 @@ def _leading_answer(point: EvidencePoint, verdict: Verdict | None) -> Verdict:
 
 def _format_e_value(e_value: float, lowest_decade: int) -> str:
     if e_value < 10.0**lowest_decade:
-        return f"below {10.0**lowest_decade:g}"
-    return format_figures(e_value) if e_value >= 0.01 else f"{e_value:.1g}"
+        return f"below {format_number(10.0**lowest_decade)}"
+    return format_figures(e_value) if e_value >= 0.01 else format_number(e_value, 1)
 
 
 def _label_end(

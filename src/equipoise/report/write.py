@@ -16,7 +16,7 @@ from equipoise._output_files import replace_file
 from equipoise._version import __version__
 from equipoise.audits.base import Audit
 from equipoise.comparison import Comparison
-from equipoise.display import format_level, round_down, round_up
+from equipoise.display import format_level, format_number, round_down, round_up
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.finding import Finding, Interval
 from equipoise.free_check import Check
@@ -272,6 +272,7 @@ def template_environment(package: str) -> Environment:
         percent=lambda share: f"{share * 100:.1f}%",
         points=lambda share: f"{share * 100:.1f}",
         level=format_level,
+        number=format_number,
         round_down=round_down,
         round_up=round_up,
         count=lambda amount: f"{amount:,.0f}",

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, create_model
 
 from equipoise.cells import Cells, GroupCells
+from equipoise.display import format_count
 from equipoise.errors import InvalidInput
 from equipoise.history import History
 from equipoise.history.coding import Coding
@@ -233,7 +234,7 @@ def read_cells(data: Any) -> Cells:
     if not MIN_GROUPS <= len(cells) <= MAX_GROUPS:
         raise InvalidInput(f"there must be {MIN_GROUPS} to {MAX_GROUPS} groups; got {len(cells)}")
     if cells.total > inputs.LIMIT:  # beyond it numbers in JSON are not exact
-        raise InvalidInput(f"counts must add up to at most 2**53; got {cells.total:g}")
+        raise InvalidInput(f"counts must add up to at most 2**53; got {format_count(cells.total)}")
     return cells
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from equipoise._arrays import Array
 from equipoise._json import JsonValue
 from equipoise.audits.base import Audit
-from equipoise.display import FAIR, OPEN, UNFAIR, Displayable, Row, wrap_caption
+from equipoise.display import FAIR, OPEN, UNFAIR, Displayable, Row, format_number, wrap_caption
 from equipoise.finding import Interval
 from equipoise.question import Costs, Question, Verdict
 from equipoise.rates import clopper_pearson
@@ -160,7 +160,8 @@ class Simulation(JsonValue, Displayable):
         ax.set_xlabel("cost of a run")
         ax.set_ylabel("runs")
         ax.legend()
-        title = f"{self.audit} audit, {len(self):,} runs, true gap {100 * self.gap:.3g} points"
+        gap = format_number(100 * self.gap, 3)
+        title = f"{self.audit} audit, {len(self):,} runs, true gap {gap} points"
         ax.set_title(wrap_caption(title), loc="left")
 
     def _table(self) -> Sequence[Row]:
@@ -225,12 +226,13 @@ class Summary(JsonValue):
                 f"  wrong       {self.errors:,} of {self.repeats:,}: {error_rate.estimate:.2%}, "
                 f"95% interval [{error_rate.lower:.2%}, {error_rate.upper:.2%}]",
                 f"  coverage    {self.coverage:.1%} of the intervals held the gap",
-                f"  cost        mean {self.mean_cost:,.6g} ± {self.standard_error:,.3g}, "
-                f"median {self.cost_quantiles['0.5']:,.6g}, "
-                f"90% between {self.cost_quantiles['0.05']:,.6g} and "
-                f"{self.cost_quantiles['0.95']:,.6g}",
-                f"  asked       {self.mean_labels:,.6g} labels and "
-                f"{self.mean_features:,.6g} {features_noun} on average",
+                f"  cost        mean {format_number(self.mean_cost)} ± "
+                f"{format_number(self.standard_error, 3)}, median "
+                f"{format_number(self.cost_quantiles['0.5'])}, "
+                f"90% between {format_number(self.cost_quantiles['0.05'])} and "
+                f"{format_number(self.cost_quantiles['0.95'])}",
+                f"  asked       {format_number(self.mean_labels)} labels and "
+                f"{format_number(self.mean_features)} {features_noun} on average",
                 *by_labels,
             ]
         )

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsFloat
 
 import numpy as np
 
 from equipoise._arrays import Array
 from equipoise._seeds import accepts_random_state
 from equipoise.audits.catalogue import audit_class, options_of
-from equipoise.display import BLUE, FAIR, GREY, INK, UNFAIR, Displayable, Progress, Row, silent
+from equipoise.display import (
+    BLUE,
+    FAIR,
+    GREY,
+    INK,
+    UNFAIR,
+    Displayable,
+    Progress,
+    Row,
+    format_number,
+    silent,
+)
 from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question, require_question_and_costs
 from equipoise.simulation.runs import Simulation
@@ -60,7 +71,7 @@ class Sweep(Displayable):
         heading = f"sweep over {self.swept}, true gap {self.gap:.4f}"
         lines = [
             f"    {row['audit']}, {self.swept} = {_words(row[self.swept])}: mean cost "
-            f"{row['cost']:,.6g}, mean estimate {row['estimate']:.4f}"
+            f"{_words(row['cost'])}, mean estimate {row['estimate']:.4f}"
             for row in self.rows
         ]
         return "\n".join([heading, *lines])
@@ -197,8 +208,8 @@ def _listed(values: object) -> list[object]:
 
 
 def _words(value: object) -> str:
-    """Return a swept value as people read it."""
-    return value if isinstance(value, str) else f"{value:g}"
+    """Return a value as people read it."""
+    return format_number(float(value)) if isinstance(value, SupportsFloat) else str(value)
 
 
 def _means(simulation: Simulation) -> dict[str, object]:

@@ -16,6 +16,7 @@ from equipoise import metrics
 from equipoise._seeds import accepts_random_state
 from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import Comparison
+from equipoise.display import format_count
 from equipoise.errors import (
     BadData,
     InvalidInput,
@@ -169,9 +170,10 @@ class CellWorld:
         if self.cells.unknown:
             raise InvalidInput(
                 "a world knows everybody's outcome, and so does its C*; of 'cells' the outcomes of "
-                f"{self.cells.unknown:,g} approved people are not known. 'cells.like_known' "
-                "imputes them like the known. If nothing is assumed of them C* may be infinite: "
-                "where they alone leave both answers possible no number of labels decides"
+                f"{format_count(self.cells.unknown)} approved people are not known. "
+                "'cells.like_known' imputes them like the known. If nothing is assumed of them "
+                "C* may be infinite: where they alone leave both answers possible no number of "
+                "labels decides"
             )
         for group in self.cells:
             require_in_unit(f"r of group {group}", self.r[group])
