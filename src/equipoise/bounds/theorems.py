@@ -86,7 +86,7 @@ def expectation(
     >>> print(expectation("rs", world, Question(), Costs(), tau=1000))
     6,848.49 for 7,883.11 labels and 0 feature vectors
     >>> print(expectation("exp", world, Question(epsilon=0.1), Costs(feature=0.05)))
-    640,176 for 19,960 labels and 1.24368e+07 feature vectors
+    640,176 for 19,960 labels and 12,436,800 feature vectors
     """
     groups = len(world.cells)
     if audit == "exp":
@@ -119,9 +119,9 @@ def upper_bound(audit: str, world: CellWorld, question: Question, costs: Costs) 
     >>> world = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.2), "B": (0.1, 0.1, 0.8, 0.1)})
     >>> for audit in ("baseline", "rs", "exp"):
     ...     print(upper_bound(audit, world, Question(epsilon=0.1), Costs()))
-    4.69949e+06 for 5.48273e+06 labels and 0 feature vectors
-    2.46507e+06 for 2.83747e+06 labels and 0 feature vectors
-    19,068.2 for 21,948.9 labels and 1.4022e+07 feature vectors
+    4,699,490 for 5,482,730 labels and 0 feature vectors
+    2,465,070 for 2,837,470 labels and 0 feature vectors
+    19,068.2 for 21,948.9 labels and 14,022,000 feature vectors
     """
     groups = len(world.cells)
     epsilon_squared = question.epsilon**2

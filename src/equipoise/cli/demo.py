@@ -14,7 +14,7 @@ from equipoise.cli.console import Heading, Output, Part, Table, show, show_progr
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
-    from equipoise.display import Progress, Row, format_count
+    from equipoise.display import Progress, Row
     from equipoise.finding import Finding
     from equipoise.free_check import Check
     from equipoise.history import History
@@ -127,7 +127,7 @@ def _typical_run() -> dict[str, Any]:
 
 def _tell(story: Story) -> list[Part]:
     """Return the story for people."""
-    from equipoise.display import format_figures, format_hundredths
+    from equipoise.display import format_count, format_figures, format_hundredths
     from equipoise.messages.answer import build_answer
 
     audit = story.audit

@@ -57,7 +57,7 @@ class Check(Finding):
     >>> past = History.from_cells({"A": counts, "B": counts})
     >>> finding = check(past, Question("equal_opportunity"))
     >>> finding.approved_only, finding.lower, round(finding.upper, 2)
-    (0.0, 0.0, 0.37)
+    (0.0, 0.0, 0.36)
     """
 
     approved_only: float | None = None
