@@ -28,11 +28,11 @@ class SamplingRule:
         return BetScale(
             mean=mean,
             variance=float(mean * (1 - mean) * rng.uniform(0.3, 5.0)),
-            third=float(rng.normal()),
+            third_moment=float(rng.normal()),
             low=self.most * (1.0 - 1.0 / self.floor),
             high=self.least + (1.0 - self.least) / self.floor,
             price=float(rng.uniform(0.1, 2.0)),
-            asked=0.5,
+            share_asked=0.5,
         )
 
 

@@ -146,11 +146,11 @@ def fit_sampling_rule(
     bet_scale = BetScale(
         mean=mean,
         variance=wide_variance,
-        third=_third_moment(rates, candidate.chances, mean),
+        third_moment=_third_moment(rates, candidate.chances, mean),
         low=float((strata.rates * (1.0 - 1.0 / min_chances)).min()),
         high=float((strata.rates + (1.0 - strata.rates) / min_chances).max()),
         price=candidate.cost * wide_variance / label_variance,
-        asked=float(candidate.chances.mean()),
+        share_asked=float(candidate.chances.mean()),
     )
     return SamplingRule(strata, candidate.kappa, min_chances, bet_scale, candidate.variance)
 

@@ -51,7 +51,7 @@ def allocate(
         The verdict pursued so far, None at first.
     """
     to_fair = refute_all(*unfair, costs)
-    to_unfair = max((refute_all(*cover, costs) for cover in fair), key=lambda found: found[1])
+    to_unfair = max((refute_all(*cover, costs) for cover in fair), key=lambda plan: plan[1])
     bias = 1.0 if was_fair is None else (SWITCH_SPEEDUP if was_fair else 1.0 / SWITCH_SPEEDUP)
     pursues_fair = to_fair[1] * bias >= to_unfair[1]
     budget, speed = to_fair if pursues_fair else to_unfair
@@ -60,20 +60,20 @@ def allocate(
     return Allocation(shares, bool(pursues_fair), (1.0 - EVEN_SHARE) * speed)
 
 
-def information(low: Array, high: Array, estimates: Array, scored: Flags) -> Array:
+def information(low: Array, high: Array, estimates: Array, is_scored: Flags) -> Array:
     """Return what a label of each group tells against boxes, in nats, shape (cells, groups).
 
-    Observations that bets are sized for (``scored``) tell what a mean tells: unlike a label's,
+    Observations that bets are sized for (``is_scored``) tell what a mean tells: unlike a label's,
     their variance does not vanish where r would be near 0 or 1.
     """
     nearest = np.clip(np.clip(estimates, low, high), 1e-12, 1.0 - 1e-12)
-    label = estimates * np.log(estimates / nearest) + (1.0 - estimates) * np.log(
+    label_nats = estimates * np.log(estimates / nearest) + (1.0 - estimates) * np.log(
         (1.0 - estimates) / (1.0 - nearest)
     )
-    if not scored.any():
-        return np.asarray(label)
-    mean = (estimates - nearest) ** 2 / (2.0 * estimates * (1.0 - estimates))
-    return np.where(scored, np.minimum(mean, label), label)
+    if not is_scored.any():
+        return np.asarray(label_nats)
+    mean_nats = (estimates - nearest) ** 2 / (2.0 * estimates * (1.0 - estimates))
+    return np.where(is_scored, np.minimum(mean_nats, label_nats), label_nats)
 
 
 def mean_costs(prices: Array, r: Array) -> Array:
@@ -85,37 +85,37 @@ def mean_costs(prices: Array, r: Array) -> Array:
     return np.maximum(costs, 1e-9) if costs.max() > 0.0 else np.ones_like(costs)
 
 
-def refute_all(info: Array, missing: Array, costs: Array) -> tuple[Array, float]:
+def refute_all(nats_per_label: Array, missing_nats: Array, costs: Array) -> tuple[Array, float]:
     """Maximise the slowest cell's speed over budget shares: concave, by soft-min ascent."""
     k = len(costs)
     budget = np.full(k, 1.0 / k)
-    if missing.size == 0:
+    if missing_nats.size == 0:
         return budget, np.inf
     # per cell, the share of its missing evidence that a unit of cost brings
-    gain = info / costs / np.maximum(missing, 0.1)[:, None]
+    progress = nats_per_label / costs / np.maximum(missing_nats, 0.1)[:, None]
     if k == 2:
-        return _two_way(gain)
+        return _divide_between_two(progress)
     best, best_speed = budget, -1.0
     for step in range(_ASCENT_STEPS):
-        speeds = gain @ budget
+        speeds = progress @ budget
         slowest = float(speeds.min())
         if slowest > best_speed:
             best, best_speed = budget, slowest
-        ahead = speeds / max(slowest, 1e-12) - 1.0
-        weight = np.exp(-np.minimum(ahead * (_SHARPENING * (1.0 + step)), 500.0))
-        slope = weight @ gain
+        lead = speeds / max(slowest, 1e-12) - 1.0
+        weight = np.exp(-np.minimum(lead * (_SHARPENING * (1.0 + step)), 500.0))
+        slope = weight @ progress
         budget = budget * np.exp(1.5 / np.sqrt(1.0 + step) * slope / max(slope.max(), 1e-300))
         budget /= budget.sum()
     return best, best_speed
 
 
-def _two_way(gain: Array) -> tuple[Array, float]:
+def _divide_between_two(progress: Array) -> tuple[Array, float]:
     """Maximise ``min(x gain_a + (1-x) gain_b)`` over x in [0, 1], to a hundredth."""
-    x = np.linspace(0.0, 1.0, 41)
+    grid = np.linspace(0.0, 1.0, 41)
     for _ in range(2):
-        speed = (gain @ np.stack([x, 1.0 - x])).min(axis=0)
+        speed = (progress @ np.stack([grid, 1.0 - grid])).min(axis=0)
         best = int(speed.argmax())
-        low, high = x[max(best - 1, 0)], x[min(best + 1, len(x) - 1)]
-        result = np.array([x[best], 1.0 - x[best]]), float(speed[best])
-        x = np.linspace(low, high, 11)
-    return result
+        low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+        best_division = np.array([grid[best], 1.0 - grid[best]]), float(speed[best])
+        grid = np.linspace(low, high, 11)
+    return best_division

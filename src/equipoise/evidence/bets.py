@@ -21,7 +21,7 @@ _EDGE = 1e-9
 ONE_GROUP_SHARE = (
     0.125  # share of a corner's stake on bets that move group a alone; the same for b alone
 )
-_DIRECTIONS = ((1.0, 1.0), (1.0, 0.0), (0.0, 1.0))  # both groups, a alone, b alone
+_MOVERS = ((1.0, 1.0), (1.0, 0.0), (0.0, 1.0))  # both groups, a alone, b alone
 SMALLEST_STEP = (
     0.5  # epsilons: bets as small as this also decide halfway from gamma to gamma + epsilon
 )
@@ -40,31 +40,31 @@ class Corners:
 
     Parameters
     ----------
-    at
+    start
         The corner of each group's side of the box, shape (2, cells, corners).
     curves
         The curves that bets may aim by, in one.
     aim
-        Which of them bets on each group aim by, of the shape of ``at``.
-    side
+        Which of them bets on each group aim by, of the shape of ``start``.
+    direction
         The direction in which group a leaves the box; b leaves it the other way.
     weight
         The corner's share of the cell's stake.
-    extra
+    extra_step
         By how much the rates move beyond a step of the gap.
     """
 
-    at: Array
+    start: Array
     curves: Curve
     aim: Ints
-    side: Array
+    direction: Array
     weight: Array
-    extra: Array
+    extra_step: Array
 
     def some(self, cells: Ints | slice) -> Corners:
         """Return the corners of some cells."""
-        of_cells = (x[..., cells, :] for x in (self.side, self.weight, self.extra))
-        return Corners(self.at[:, cells], self.curves, self.aim[:, cells], *of_cells)
+        of_cells = (x[..., cells, :] for x in (self.direction, self.weight, self.extra_step))
+        return Corners(self.start[:, cells], self.curves, self.aim[:, cells], *of_cells)
 
 
 def unfair_sizes(epsilon: float) -> tuple[float, ...]:
@@ -72,12 +72,12 @@ def unfair_sizes(epsilon: float) -> tuple[float, ...]:
 
     Where epsilon is small the gap may be many times as large, and small bets would be slow.
     """
-    larger = (
+    n_larger = (
         int(np.log(LARGEST_STEP / (STEP_RATIO * epsilon)) / np.log(STEP_RATIO))
         if epsilon < LARGEST_STEP
         else 0
     )
-    return SMALLEST_STEP, 1.0, *(STEP_RATIO ** (1 + i) for i in range(1 + max(larger, 0)))
+    return SMALLEST_STEP, 1.0, *(STEP_RATIO ** (1 + i) for i in range(1 + max(n_larger, 0)))
 
 
 def fair_sizes(gap: float, epsilon: float) -> tuple[float, ...]:
@@ -90,18 +90,20 @@ def fair_sizes(gap: float, epsilon: float) -> tuple[float, ...]:
     return SMALLEST_STEP, 1.0, *between, largest
 
 
-def bet_shares(sizes: int) -> Array:
+def bet_shares(n_sizes: int) -> Array:
     """Return how a corner's stake is divided among directions and sizes.
 
     Most of it goes to two sizes, ``SMALL_BET_SHARE`` to the smallest, and as much to all sizes
     beyond the third together.
     """
-    far = max(sizes - 3, 0)
-    main = sizes - 1 - far
-    each = (1.0 - SMALL_BET_SHARE - SMALL_BET_SHARE * (far > 0)) / main
-    by_size = [SMALL_BET_SHARE] + [each] * main + [SMALL_BET_SHARE / max(far, 1)] * far
+    n_far = max(n_sizes - 3, 0)
+    n_main = n_sizes - 1 - n_far
+    main_share = (1.0 - SMALL_BET_SHARE - SMALL_BET_SHARE * (n_far > 0)) / n_main
+    shares_by_size = (
+        [SMALL_BET_SHARE] + [main_share] * n_main + [SMALL_BET_SHARE / max(n_far, 1)] * n_far
+    )
     return np.outer(
-        [1.0 - 2.0 * ONE_GROUP_SHARE, ONE_GROUP_SHARE, ONE_GROUP_SHARE], by_size
+        [1.0 - 2.0 * ONE_GROUP_SHARE, ONE_GROUP_SHARE, ONE_GROUP_SHARE], shares_by_size
     ).ravel()
 
 
@@ -111,53 +113,53 @@ def alternatives(corners: Corners, steps: Array, compare: GapScale) -> Array:
     Group a moves towards its side, group b against it, each in proportion to what a label of it
     tells, or one of them alone, until the gap of the rate that bets aim by has moved by the step.
     """
-    at = corners.at[..., None]
+    start = corners.start[..., None]
     aim = map_coefficients(corners.curves, lambda x: x[corners.aim][..., None])
-    unit = compare.rate_per_gap(aim.value(at).max(axis=0))
-    wanted = steps * unit + corners.extra[..., None]
-    return move_gap(at, aim, corners.side[..., None], wanted)
+    rate_per_gap_unit = compare.rate_per_gap(aim.value(start).max(axis=0))
+    gap_steps = steps * rate_per_gap_unit + corners.extra_step[..., None]
+    return move_gap(start, aim, corners.direction[..., None], gap_steps)
 
 
-def move_gap(at: Array, aim: Curve, side: Array, wanted: Array) -> Array:
+def move_gap(start: Array, aim: Curve, direction: Array, gap_steps: Array) -> Array:
     """Return ``rho`` for a and b, shape (2, cells, corners, directions * sizes).
 
     Parameters
     ----------
-    at, aim
+    start, aim
         Where both groups start, and their curves, first axis; then cells and corners.
-    side
+    direction
         The direction in which group a moves; b moves the other way.
-    wanted
+    gap_steps
         By how much the gap moves: its last axis is the size.
     """
-    side = np.stack([side, -side])
-    slope, start = np.abs(aim.slope(at)), aim.value(at)
-    pull = np.maximum(at * (1.0 - at), 1e-4) * slope
-    low, high = 0.02 * at, 1.0 - 0.02 * (1.0 - at)  # one label never ruins a bet
-    moved = []
-    for direction in _DIRECTIONS:
-        own = pull * np.array(direction)[:, None, None, None]
-        mu = wanted / np.maximum((own * slope).sum(axis=0), 1e-12)
-        for turn in range(5):  # a few secant steps: the size of a bet need not be exact
-            rho = np.clip(at + side * mu * own, low, high)
-            if turn < 4:
-                gap = np.abs(aim.value(rho) - start).sum(axis=0)
-                mu = mu * np.clip(wanted / np.maximum(gap, 1e-12), 0.5, 2.0)
-        moved.append(rho)
-    return np.concatenate(moved, axis=-1)
+    direction = np.stack([direction, -direction])
+    slope, start_rate = np.abs(aim.slope(start)), aim.value(start)
+    pull = np.maximum(start * (1.0 - start), 1e-4) * slope
+    least_rho, largest_rho = 0.02 * start, 1.0 - 0.02 * (1.0 - start)  # one label never ruins a bet
+    rho_by_movers = []
+    for movers in _MOVERS:
+        pull_of_movers = pull * np.array(movers)[:, None, None, None]
+        stretch = gap_steps / np.maximum((pull_of_movers * slope).sum(axis=0), 1e-12)
+        for iteration in range(5):  # a few secant steps: the size of a bet need not be exact
+            rho = np.clip(start + direction * stretch * pull_of_movers, least_rho, largest_rho)
+            if iteration < 4:
+                gap = np.abs(aim.value(rho) - start_rate).sum(axis=0)
+                stretch = stretch * np.clip(gap_steps / np.maximum(gap, 1e-12), 0.5, 2.0)
+        rho_by_movers.append(rho)
+    return np.concatenate(rho_by_movers, axis=-1)
 
 
-def map_coefficients(curve: Curve, how: Callable[[Array], Array]) -> Curve:
+def map_coefficients(curve: Curve, change: Callable[[Array], Array]) -> Curve:
     """Return a curve whose coefficients are arrays, all changed alike."""
-    return Curve(*(how(np.asarray(x)) for x in (curve.a, curve.b, curve.c, curve.d)))
+    return Curve(*(change(np.asarray(x)) for x in (curve.a, curve.b, curve.c, curve.d)))
 
 
-def log_factors(rho: Array, at: Array) -> Array:
+def log_factors(rho: Array, start: Array) -> Array:
     """Return the log of what labels of 0 and of 1 multiply a stake by; 0 at a useless corner.
 
     The outcome is the first axis of the result.
     """
-    useless = (at < _EDGE) & (rho <= _EDGE) | (at > 1.0 - _EDGE) & (rho >= 1.0 - _EDGE)
-    safe = np.clip(at, _EDGE, 1.0 - _EDGE)
-    zero, one = (1.0 - rho) / (1.0 - safe), rho / safe
-    return np.log(np.where(useless, 1.0, np.stack([zero, one])))
+    is_useless = (start < _EDGE) & (rho <= _EDGE) | (start > 1.0 - _EDGE) & (rho >= 1.0 - _EDGE)
+    safe_start = np.clip(start, _EDGE, 1.0 - _EDGE)
+    factor_zero, factor_one = (1.0 - rho) / (1.0 - safe_start), rho / safe_start
+    return np.log(np.where(is_useless, 1.0, np.stack([factor_zero, factor_one])))

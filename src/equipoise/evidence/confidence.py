@@ -15,13 +15,13 @@ _GRID_CELLS = 1_000
 
 
 def anytime_interval(
-    ones: float, zeros: float, unknown: float, level: float, scored: Sequence[ScoredBatch] = ()
+    n_good: float, n_bad: float, n_unknown: float, level: float, scored: Sequence[ScoredBatch] = ()
 ) -> tuple[float, float]:
     """Return an interval for r that ever misses it with probability at most ``level``.
 
     The Beta(1/2, 1/2) mixture likelihood over the likelihood at r is a nonnegative martingale with
     mean 1 (Ville's inequality); the interval holds every r at which it is below ``1/level``.
-    ``unknown`` labels count as 0 for the lower end and as 1 for the upper. Where there are
+    ``n_unknown`` labels count as 0 for the lower end and as 1 for the upper. Where there are
     observations that bets are sized for (``scored``), the martingale is multiplied by another one:
     a mixture of bets, each the product of ``1 + W (Z - r)``, over sizes W of both signs that are
     fixed before the observations. One whose outcome is unknown is taken at its worst.
@@ -33,12 +33,14 @@ def anytime_interval(
     (0.091, 0.352)
     """
     if scored:
-        return _mixture_interval(ones, zeros, unknown, level, scored)
-    return _end(ones, zeros + unknown, level, 0.0), _end(ones + unknown, zeros, level, 1.0)
+        return _mixture_interval(n_good, n_bad, n_unknown, level, scored)
+    return _interval_end(n_good, n_bad + n_unknown, level, 0.0), _interval_end(
+        n_good + n_unknown, n_bad, level, 1.0
+    )
 
 
 def _mixture_interval(
-    ones: float, zeros: float, unknown: float, level: float, scored: Sequence[ScoredBatch]
+    n_good: float, n_bad: float, n_unknown: float, level: float, scored: Sequence[ScoredBatch]
 ) -> tuple[float, float]:
     """Return the hull of the cells of a grid in which some r is likely (not ruled out).
 
@@ -47,60 +49,67 @@ def _mixture_interval(
     """
     grid = np.linspace(0.0, 1.0, _GRID_CELLS + 1)
     start, end = grid[:-1], grid[1:]
-    least = np.minimum(
-        _labels(ones, zeros + unknown, start, end), _labels(ones + unknown, zeros, start, end)
+    label_evidence = np.minimum(
+        _least_label_evidence(n_good, n_bad + n_unknown, start, end),
+        _least_label_evidence(n_good + n_unknown, n_bad, start, end),
     )
-    wealth = np.logaddexp(_bets(scored, end, +1), _bets(scored, start, -1))
-    labels = max(ones + zeros + unknown, 1.0)
-    amid = (unknown > 0) & (end >= (ones - 1) / labels) & (start <= (ones + unknown + 1) / labels)
-    likely = np.flatnonzero(amid | (least + wealth < -log(level)))
+    bet_wealth = np.logaddexp(_bet_wealth(scored, end, +1), _bet_wealth(scored, start, -1))
+    n_labels = max(n_good + n_bad + n_unknown, 1.0)
+    may_be_mean = (
+        (n_unknown > 0)
+        & (end >= (n_good - 1) / n_labels)
+        & (start <= (n_good + n_unknown + 1) / n_labels)
+    )
+    likely = np.flatnonzero(may_be_mean | (label_evidence + bet_wealth < -log(level)))
     if not len(likely):  # an error that the level allows for: every r is ruled out
         return 0.0, 1.0
     return float(start[likely[0]]), float(end[likely[-1]])
 
 
-def _labels(ones: float, zeros: float, start: Array, end: Array) -> Array:
+def _least_label_evidence(n_good: float, n_bad: float, start: Array, end: Array) -> Array:
     """Return the least log of the Beta mixture over the likelihood in each cell."""
-    if ones + zeros == 0:
+    if n_good + n_bad == 0:
         return np.zeros_like(start)
-    r = np.clip(ones / (ones + zeros), start, end)
+    r = np.clip(n_good / (n_good + n_bad), start, end)
     with np.errstate(divide="ignore"):
-        likelihood = (ones * np.log(r) if ones else 0.0) + (zeros * np.log1p(-r) if zeros else 0.0)
-    return np.asarray(_log_mixture(ones, zeros) - likelihood)
+        log_likelihood = (n_good * np.log(r) if n_good else 0.0) + (
+            n_bad * np.log1p(-r) if n_bad else 0.0
+        )
+    return np.asarray(_log_mixture(n_good, n_bad) - log_likelihood)
 
 
-def _bets(scored: Sequence[ScoredBatch], r: Array, side: int) -> Array:
+def _bet_wealth(scored: Sequence[ScoredBatch], r: Array, side: int) -> Array:
     """Return the log wealth at each r of a mixture of bets that the mean lies above (below) it."""
-    logs = np.full((len(_BET_MOVES), len(r)), -log(2 * len(_BET_MOVES)))
-    for part in scored:
-        s = part.bet_scale
-        worst = (1.0 - min(s.low, 0.0)) if side > 0 else max(s.high, 1.0)
-        z = part.low if side > 0 else part.high
-        values, counts = np.unique(z, return_counts=True)
+    log_wealth = np.full((len(_BET_MOVES), len(r)), -log(2 * len(_BET_MOVES)))
+    for batch in scored:
+        bet_scale = batch.bet_scale
+        largest_loss = (1.0 - min(bet_scale.low, 0.0)) if side > 0 else max(bet_scale.high, 1.0)
+        z = batch.low if side > 0 else batch.high
+        z_values, counts = np.unique(z, return_counts=True)
         for row, move in enumerate(_BET_MOVES):
-            size = side * min(move / (s.variance + move * move), MAX_LOSS / worst)
-            for few in range(0, len(values), 500):
-                factors = 1.0 + size * (values[few : few + 500, None] - r)
-                logs[row] += counts[few : few + 500] @ np.log(factors)
-    return np.asarray(np.logaddexp.reduce(logs, axis=0))
+            size = side * min(move / (bet_scale.variance + move * move), MAX_LOSS / largest_loss)
+            for first in range(0, len(z_values), 500):
+                factors = 1.0 + size * (z_values[first : first + 500, None] - r)
+                log_wealth[row] += counts[first : first + 500] @ np.log(factors)
+    return np.asarray(np.logaddexp.reduce(log_wealth, axis=0))
 
 
-def _end(ones: float, zeros: float, level: float, outside: float) -> float:
+def _interval_end(n_good: float, n_bad: float, level: float, outside: float) -> float:
     """Return the point towards 0, or 1, nearest to the mean that is certainly not likely."""
-    if ones + zeros == 0:
+    if n_good + n_bad == 0:
         return outside
-    inside = ones / (ones + zeros)
+    inside = n_good / (n_good + n_bad)
     # the likelihood that an r must fall below to be out
-    bar = _log_mixture(ones, zeros) + log(level)
+    least_log_likelihood = _log_mixture(n_good, n_bad) + log(level)
     for _ in range(60):
         r = (inside + outside) / 2.0
-        likelihood = -inf
+        log_likelihood = -inf
         if 0.0 < r < 1.0:
-            likelihood = (ones and ones * log(r)) + (zeros and zeros * log(1.0 - r))
-        inside, outside = (r, outside) if likelihood > bar else (inside, r)
+            log_likelihood = (n_good and n_good * log(r)) + (n_bad and n_bad * log(1.0 - r))
+        inside, outside = (r, outside) if log_likelihood > least_log_likelihood else (inside, r)
     return outside
 
 
-def _log_mixture(ones: float, zeros: float) -> float:
-    """Return the log of the mixture likelihood of labels: B(1/2 + ones, 1/2 + zeros) / pi."""
-    return lgamma(ones + 0.5) + lgamma(zeros + 0.5) - lgamma(ones + zeros + 1.0) - log(pi)
+def _log_mixture(n_good: float, n_bad: float) -> float:
+    """Return the log of the mixture likelihood of labels: B(1/2 + n_good, 1/2 + n_bad) / pi."""
+    return lgamma(n_good + 0.5) + lgamma(n_bad + 0.5) - lgamma(n_good + n_bad + 1.0) - log(pi)

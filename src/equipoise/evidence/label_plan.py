@@ -128,7 +128,8 @@ class LabelPlan:
             return np.full(len(self.shares), np.inf)
         shares = np.where(self._reachable, plan.shares, 0.0)
         share_asked = [
-            1.0 if bet_scale is None else bet_scale.asked for bet_scale in self._log.bet_scales
+            1.0 if bet_scale is None else bet_scale.share_asked
+            for bet_scale in self._log.bet_scales
         ]
         labels = shares * share_asked / self._log.label_equivalents
         return np.asarray(labels / plan.speed / (shares * self._costs(estimates)).sum())

@@ -231,7 +231,7 @@ class BandCells(NullCells):
     @property
     def numbers_per_cell(self) -> int:
         """How many bets there are against a cell."""
-        return int(self.corners.at.shape[2]) * len(bet_shares(len(self.sizes)))
+        return int(self.corners.start.shape[2]) * len(bet_shares(len(self.sizes)))
 
     @cached_property
     def log_stake(self) -> Array:
@@ -257,7 +257,7 @@ class BandCells(NullCells):
             rows = slice(start, start + step)
             corners = self.corners.some(rows)
             rho = alternatives(corners, self.sizes, self.compare)
-            own = log_factors(rho, corners.at[..., None])  # (outcome, group, cells, …)
+            own = log_factors(rho, corners.start[..., None])  # (outcome, group, cells, …)
             log_factor[:, :, rows] = own.swapaxes(0, 1).reshape(2, 2, -1, width)
         return log_factor
 
@@ -289,7 +289,7 @@ class BandCells(NullCells):
     ) -> tuple[Array, Array]:
         """Return the factors of Z = 0 and Z = 1 of bets on a (0) or b (1) of such a size."""
         zero, one = np.exp(self.log_factor[side][:, cells])
-        corner = np.clip(self.corners.at[side][cells], 1e-9, 1.0 - 1e-9)
+        corner = np.clip(self.corners.start[side][cells], 1e-9, 1.0 - 1e-9)
         return rescale(zero, one, np.repeat(corner, zero.shape[1] // corner.shape[1], 1), bet_scale)
 
     def labels_needed(self, start: Array, growth: Array, bar: float) -> Array:
@@ -315,7 +315,7 @@ class CornerCells(NullCells):
         Stakes after the past, shape (4, cells, bets): by the ends of a's side and of b's side.
     log_factor
         Shape (2, 2, 2, cells, label bets): by side of the box, outcome, and end of that side.
-    at
+    bet_start
         Where bets on labels start, shape (2, cells, label bets).
     label_bet
         The bet on labels that goes with each bet.
@@ -323,7 +323,7 @@ class CornerCells(NullCells):
 
     log_stake: Array
     log_factor: Array
-    at: Array
+    bet_start: Array
     label_bet: Ints
 
     @property
@@ -380,7 +380,7 @@ class CornerCells(NullCells):
 
     def no_gain(self, cells: CellIndex) -> Array:
         """Return zeros in the shape of what bets on labels gain, by corner."""
-        return np.zeros((BOX_CORNERS, *self.at[0][cells].shape))
+        return np.zeros((BOX_CORNERS, *self.bet_start[0][cells].shape))
 
     def scored_factors(
         self, side: int, bet_scale: BetScale, cells: CellIndex
@@ -389,7 +389,7 @@ class CornerCells(NullCells):
         zero, one = np.exp(self.log_factor[side][..., cells, :])  # (2 ends, cells, bets)
         slope = one - zero
         lam = (1.0 - zero) / np.where(slope == 0.0, 1.0, slope)
-        start = np.clip(self.at[side][cells], 1e-9, 1.0 - 1e-9)
+        start = np.clip(self.bet_start[side][cells], 1e-9, 1.0 - 1e-9)
         at_zero, at_one = rescale(
             1.0 - slope * start, 1.0 + slope * (1.0 - start), start, bet_scale
         )

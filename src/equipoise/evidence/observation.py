@@ -35,23 +35,23 @@ class BetScale:
 
     Parameters
     ----------
-    mean, variance, third
+    mean, variance, third_moment
         What Z is expected to be like: its mean, variance and third central moment.
     low, high
         The range that Z cannot leave, from the declared guesses and least chances.
     price
         Expected cost of as much information as one label holds.
-    asked
+    share_asked
         Expected share of people whose label is asked for.
     """
 
     mean: float
     variance: float
-    third: float
+    third_moment: float
     low: float
     high: float
     price: float
-    asked: float
+    share_asked: float
 
     @property
     def label_equivalents(self) -> float:
@@ -68,21 +68,23 @@ class ScoredBatch:
     high: Array
 
 
-def rescale(zero: Array, one: Array, corner: Array, bet_scale: BetScale) -> tuple[Array, Array]:
+def rescale(
+    factor_zero: Array, factor_one: Array, corner: Array, bet_scale: BetScale
+) -> tuple[Array, Array]:
     """Return factors for Z = 0 and Z = 1 of bets that start at corners, as large as Z allows.
 
     The size is the Kelly bet's to the third moment: ``m1/m2 (1 + m1 m3/m2^2)``, with moments of
     Z - x at the bet's own alternative.
     """
-    m1 = corner * (one - 1.0)  # rho - x
+    m1 = corner * (factor_one - 1.0)  # rho - x
     rho = corner + m1
     r = bet_scale.mean
-    spread = bet_scale.variance * np.clip(rho * (1.0 - rho) / (r * (1.0 - r)), 0.5, 2.0)
-    m2 = spread + m1 * m1
-    m3 = bet_scale.third + 3.0 * m1 * spread + m1**3
+    variance_at_rho = bet_scale.variance * np.clip(rho * (1.0 - rho) / (r * (1.0 - r)), 0.5, 2.0)
+    m2 = variance_at_rho + m1 * m1
+    m3 = bet_scale.third_moment + 3.0 * m1 * variance_at_rho + m1**3
     size = m1 / m2 * np.clip(1.0 + m1 * m3 / (m2 * m2), 0.5, 1.3)
-    size = np.where(one == zero, 0.0, size)
-    worst = np.where(size > 0.0, corner - bet_scale.low, bet_scale.high - corner)
-    most = MAX_LOSS / np.maximum(worst, 1e-12)
-    size = np.clip(size, -most, most)
+    size = np.where(factor_one == factor_zero, 0.0, size)
+    largest_loss = np.where(size > 0.0, corner - bet_scale.low, bet_scale.high - corner)
+    largest_size = MAX_LOSS / np.maximum(largest_loss, 1e-12)
+    size = np.clip(size, -largest_size, largest_size)
     return 1.0 - size * corner, 1.0 + size * (1.0 - corner)
