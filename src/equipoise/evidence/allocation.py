@@ -52,7 +52,9 @@ def allocate(
     """
     to_fair = refute_all(*unfair, costs)
     to_unfair = max((refute_all(*cover, costs) for cover in fair), key=lambda plan: plan[1])
-    bias = 1.0 if was_fair is None else (SWITCH_SPEEDUP if was_fair else 1.0 / SWITCH_SPEEDUP)
+    bias = 1.0  # of the verdict pursued so far, so that plans do not go to and fro
+    if was_fair is not None:
+        bias = SWITCH_SPEEDUP if was_fair else 1.0 / SWITCH_SPEEDUP
     pursues_fair = to_fair[1] * bias >= to_unfair[1]
     budget, speed = to_fair if pursues_fair else to_unfair
     shares = budget / costs
@@ -95,12 +97,14 @@ def refute_all(nats_per_label: Array, missing_nats: Array, costs: Array) -> tupl
     progress = nats_per_label / costs / np.maximum(missing_nats, 0.1)[:, None]
     if k == 2:
         return _divide_between_two(progress)
-    best, best_speed = budget, -1.0
+    best = budget
+    best_speed = -1.0
     for step in range(_ASCENT_STEPS):
         speeds = progress @ budget
         slowest = float(speeds.min())
         if slowest > best_speed:
-            best, best_speed = budget, slowest
+            best = budget
+            best_speed = slowest
         lead = speeds / max(slowest, 1e-12) - 1.0
         weight = np.exp(-np.minimum(lead * (_SHARPENING * (1.0 + step)), 500.0))
         slope = weight @ progress
@@ -114,8 +118,11 @@ def _divide_between_two(progress: Array) -> tuple[Array, float]:
     grid = np.linspace(0.0, 1.0, 41)
     for _ in range(2):
         speed = (progress @ np.stack([grid, 1.0 - grid])).min(axis=0)
-        best = int(speed.argmax())
-        low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-        best_division = np.array([grid[best], 1.0 - grid[best]]), float(speed[best])
+        place = int(speed.argmax())
+        best = np.array([grid[place], 1.0 - grid[place]])
+        best_speed = float(speed[place])
+        # The second round divides the two steps around the best share.
+        low = grid[max(place - 1, 0)]
+        high = grid[min(place + 1, len(grid) - 1)]
         grid = np.linspace(low, high, 11)
-    return best_division
+    return best, best_speed

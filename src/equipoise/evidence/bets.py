@@ -18,20 +18,18 @@ from equipoise.comparison import GapScale
 from equipoise.rates import Curve
 
 _EDGE = 1e-9
-ONE_GROUP_SHARE = (
-    0.125  # share of a corner's stake on bets that move group a alone; the same for b alone
-)
+# Bets on group a alone have this share of a corner's stake, and so have bets on b alone.
+ONE_GROUP_SHARE = 0.125
 _MOVERS = ((1.0, 1.0), (1.0, 0.0), (0.0, 1.0))  # both groups, a alone, b alone
-SMALLEST_STEP = (
-    0.5  # epsilons: bets as small as this also decide halfway from gamma to gamma + epsilon
-)
+# In epsilons: bets as small as this also decide halfway from gamma to gamma + epsilon.
+SMALLEST_STEP = 0.5
 STEP_RATIO = 2.5  # ratio of one size to the next of bets on a larger gap
 LARGEST_STEP = 0.2  # … and about how far such a gap moves at most
 BETWEEN_STEP = 2.2  # epsilons: a size against the UNFAIR set where the largest one …
 WIDE_STEP = 3.0  # … is above this many epsilons
-SMALL_BET_SHARE = (
-    0.1  # share of a stake on small bets; the same for all on a gap far beyond epsilon
-)
+# Small bets have this share of a stake, and so have all bets on a gap far beyond epsilon.
+SMALL_BET_SHARE = 0.1
+_SECANT_STEPS = 4  # that bring a bet to its size, which need not be exact
 
 
 @dataclass(frozen=True)
@@ -63,8 +61,14 @@ class Corners:
 
     def some(self, cells: Ints | slice) -> Corners:
         """Return the corners of some cells."""
-        of_cells = (x[..., cells, :] for x in (self.direction, self.weight, self.extra_step))
-        return Corners(self.start[:, cells], self.curves, self.aim[:, cells], *of_cells)
+        return Corners(
+            self.start[:, cells],
+            self.curves,
+            self.aim[:, cells],
+            self.direction[cells],
+            self.weight[cells],
+            self.extra_step[cells],
+        )
 
 
 def unfair_sizes(epsilon: float) -> tuple[float, ...]:
@@ -72,12 +76,11 @@ def unfair_sizes(epsilon: float) -> tuple[float, ...]:
 
     Where epsilon is small the gap may be many times as large, and small bets would be slow.
     """
-    n_larger = (
-        int(np.log(LARGEST_STEP / (STEP_RATIO * epsilon)) / np.log(STEP_RATIO))
-        if epsilon < LARGEST_STEP
-        else 0
-    )
-    return SMALLEST_STEP, 1.0, *(STEP_RATIO ** (1 + i) for i in range(1 + max(n_larger, 0)))
+    n_larger = 0
+    if epsilon < LARGEST_STEP:
+        n_larger = int(np.log(LARGEST_STEP / (STEP_RATIO * epsilon)) / np.log(STEP_RATIO))
+    larger_sizes = [STEP_RATIO ** (1 + i) for i in range(1 + max(n_larger, 0))]
+    return (SMALLEST_STEP, 1.0, *larger_sizes)
 
 
 def fair_sizes(gap: float, epsilon: float) -> tuple[float, ...]:
@@ -99,12 +102,10 @@ def bet_shares(n_sizes: int) -> Array:
     n_far = max(n_sizes - 3, 0)
     n_main = n_sizes - 1 - n_far
     main_share = (1.0 - SMALL_BET_SHARE - SMALL_BET_SHARE * (n_far > 0)) / n_main
-    shares_by_size = (
-        [SMALL_BET_SHARE] + [main_share] * n_main + [SMALL_BET_SHARE / max(n_far, 1)] * n_far
-    )
-    return np.outer(
-        [1.0 - 2.0 * ONE_GROUP_SHARE, ONE_GROUP_SHARE, ONE_GROUP_SHARE], shares_by_size
-    ).ravel()
+    far_share = SMALL_BET_SHARE / max(n_far, 1)
+    shares_by_size = [SMALL_BET_SHARE] + [main_share] * n_main + [far_share] * n_far
+    shares_by_movers = [1.0 - 2.0 * ONE_GROUP_SHARE, ONE_GROUP_SHARE, ONE_GROUP_SHARE]
+    return np.outer(shares_by_movers, shares_by_size).ravel()
 
 
 def alternatives(corners: Corners, steps: Array, compare: GapScale) -> Array:
@@ -132,19 +133,23 @@ def move_gap(start: Array, aim: Curve, direction: Array, gap_steps: Array) -> Ar
     gap_steps
         By how much the gap moves: its last axis is the size.
     """
-    direction = np.stack([direction, -direction])
-    slope, start_rate = np.abs(aim.slope(start)), aim.value(start)
+    directions = np.stack([direction, -direction])
+    slope = np.abs(aim.slope(start))
+    start_rate = aim.value(start)
+    # A group moves in proportion to what its labels tell: the slope over a label's precision.
     pull = np.maximum(start * (1.0 - start), 1e-4) * slope
-    least_rho, largest_rho = 0.02 * start, 1.0 - 0.02 * (1.0 - start)  # one label never ruins a bet
+    # Not all the way to 0 or 1, so that one label never ruins a bet.
+    least_rho = 0.02 * start
+    largest_rho = 1.0 - 0.02 * (1.0 - start)
     rho_by_movers = []
     for movers in _MOVERS:
         pull_of_movers = pull * np.array(movers)[:, None, None, None]
         stretch = gap_steps / np.maximum((pull_of_movers * slope).sum(axis=0), 1e-12)
-        for iteration in range(5):  # a few secant steps: the size of a bet need not be exact
-            rho = np.clip(start + direction * stretch * pull_of_movers, least_rho, largest_rho)
-            if iteration < 4:
-                gap = np.abs(aim.value(rho) - start_rate).sum(axis=0)
-                stretch = stretch * np.clip(gap_steps / np.maximum(gap, 1e-12), 0.5, 2.0)
+        for _ in range(_SECANT_STEPS):
+            rho = np.clip(start + directions * stretch * pull_of_movers, least_rho, largest_rho)
+            gap = np.abs(aim.value(rho) - start_rate).sum(axis=0)
+            stretch = stretch * np.clip(gap_steps / np.maximum(gap, 1e-12), 0.5, 2.0)
+        rho = np.clip(start + directions * stretch * pull_of_movers, least_rho, largest_rho)
         rho_by_movers.append(rho)
     return np.concatenate(rho_by_movers, axis=-1)
 
@@ -161,5 +166,5 @@ def log_factors(rho: Array, start: Array) -> Array:
     """
     is_useless = (start < _EDGE) & (rho <= _EDGE) | (start > 1.0 - _EDGE) & (rho >= 1.0 - _EDGE)
     safe_start = np.clip(start, _EDGE, 1.0 - _EDGE)
-    factor_zero, factor_one = (1.0 - rho) / (1.0 - safe_start), rho / safe_start
-    return np.log(np.where(is_useless, 1.0, np.stack([factor_zero, factor_one])))
+    factors = np.stack([(1.0 - rho) / (1.0 - safe_start), rho / safe_start])
+    return np.log(np.where(is_useless, 1.0, factors))

@@ -12,6 +12,8 @@ from equipoise.evidence.observation import MAX_LOSS, ScoredBatch
 
 _BET_MOVES = (0.01, 0.03, 0.1, 0.3)  # how far from r bets on observations expect their mean to be
 _GRID_CELLS = 1_000
+_VALUES_AT_ONCE = 500  # values of Z to work on at a time, for the sake of memory
+_HALVINGS = 60  # that bring the end of an interval within the precision of a float
 
 
 def anytime_interval(
@@ -34,9 +36,9 @@ def anytime_interval(
     """
     if scored:
         return _mixture_interval(n_good, n_bad, n_unknown, level, scored)
-    return _interval_end(n_good, n_bad + n_unknown, level, 0.0), _interval_end(
-        n_good + n_unknown, n_bad, level, 1.0
-    )
+    lower = _interval_end(n_good, n_bad + n_unknown, level, 0.0)
+    upper = _interval_end(n_good + n_unknown, n_bad, level, 1.0)
+    return lower, upper
 
 
 def _mixture_interval(
@@ -48,19 +50,21 @@ def _mixture_interval(
     An r that the labels' mean may turn out to be, once the unknown ones are known, is likely.
     """
     grid = np.linspace(0.0, 1.0, _GRID_CELLS + 1)
-    start, end = grid[:-1], grid[1:]
+    start = grid[:-1]
+    end = grid[1:]
     label_evidence = np.minimum(
         _least_label_evidence(n_good, n_bad + n_unknown, start, end),
         _least_label_evidence(n_good + n_unknown, n_bad, start, end),
     )
     bet_wealth = np.logaddexp(_bet_wealth(scored, end, +1), _bet_wealth(scored, start, -1))
-    n_labels = max(n_good + n_bad + n_unknown, 1.0)
-    may_be_mean = (
-        (n_unknown > 0)
-        & (end >= (n_good - 1) / n_labels)
-        & (start <= (n_good + n_unknown + 1) / n_labels)
-    )
-    likely = np.flatnonzero(may_be_mean | (label_evidence + bet_wealth < -log(level)))
+    is_likely = label_evidence + bet_wealth < -log(level)
+    if n_unknown > 0:
+        n_labels = n_good + n_bad + n_unknown
+        # One label more at either end, so that rounding leaves out none of these means.
+        is_likely |= (end >= (n_good - 1) / n_labels) & (
+            start <= (n_good + n_unknown + 1) / n_labels
+        )
+    likely = np.flatnonzero(is_likely)
     if not len(likely):  # an error that the level allows for: every r is ruled out
         return 0.0, 1.0
     return float(start[likely[0]]), float(end[likely[-1]])
@@ -72,10 +76,9 @@ def _least_label_evidence(n_good: float, n_bad: float, start: Array, end: Array)
         return np.zeros_like(start)
     r = np.clip(n_good / (n_good + n_bad), start, end)
     with np.errstate(divide="ignore"):
-        log_likelihood = (n_good * np.log(r) if n_good else 0.0) + (
-            n_bad * np.log1p(-r) if n_bad else 0.0
-        )
-    return np.asarray(_log_mixture(n_good, n_bad) - log_likelihood)
+        of_good = n_good * np.log(r) if n_good else 0.0  # also where r = 0
+        of_bad = n_bad * np.log1p(-r) if n_bad else 0.0
+    return np.asarray(_log_mixture(n_good, n_bad) - (of_good + of_bad))
 
 
 def _bet_wealth(scored: Sequence[ScoredBatch], r: Array, side: int) -> Array:
@@ -88,9 +91,10 @@ def _bet_wealth(scored: Sequence[ScoredBatch], r: Array, side: int) -> Array:
         z_values, counts = np.unique(z, return_counts=True)
         for row, move in enumerate(_BET_MOVES):
             size = side * min(move / (bet_scale.variance + move * move), MAX_LOSS / largest_loss)
-            for first in range(0, len(z_values), 500):
-                factors = 1.0 + size * (z_values[first : first + 500, None] - r)
-                log_wealth[row] += counts[first : first + 500] @ np.log(factors)
+            for first in range(0, len(z_values), _VALUES_AT_ONCE):
+                part = slice(first, first + _VALUES_AT_ONCE)
+                factors = 1.0 + size * (z_values[part, None] - r)
+                log_wealth[row] += counts[part] @ np.log(factors)
     return np.asarray(np.logaddexp.reduce(log_wealth, axis=0))
 
 
@@ -101,12 +105,15 @@ def _interval_end(n_good: float, n_bad: float, level: float, outside: float) -> 
     inside = n_good / (n_good + n_bad)
     # the likelihood that an r must fall below to be out
     least_log_likelihood = _log_mixture(n_good, n_bad) + log(level)
-    for _ in range(60):
+    for _ in range(_HALVINGS):
         r = (inside + outside) / 2.0
         log_likelihood = -inf
         if 0.0 < r < 1.0:
-            log_likelihood = (n_good and n_good * log(r)) + (n_bad and n_bad * log(1.0 - r))
-        inside, outside = (r, outside) if log_likelihood > least_log_likelihood else (inside, r)
+            log_likelihood = n_good * log(r) + n_bad * log(1.0 - r)
+        if log_likelihood > least_log_likelihood:
+            inside = r
+        else:
+            outside = r
     return outside
 
 
