@@ -17,16 +17,17 @@ from tests.support.bank import Instance, bank
 from tests.support.tables import table
 
 import equipoise as eq
-from equipoise.evidence import null_cells
+from equipoise.evidence import level_cells
+from equipoise.evidence.wrong_answers import fair_covers
 from equipoise.question import Verdict
 
 VERDICTS = (Verdict.FAIR, Verdict.UNFAIR)
 COSTS = eq.Costs(0.0, 1.0)
 STEPS = {
     "as it is": {},
-    "boxes not tightened": {"_TIGHTENING_ROUNDS": 0},
+    "boxes not tightened": {"TIGHTENING_ROUNDS": 0},
     "the same stake on all pairs": {"UNIFORM_PAIR_SHARE": 1.0},
-    "neither": {"_TIGHTENING_ROUNDS": 0, "UNIFORM_PAIR_SHARE": 1.0},
+    "neither": {"TIGHTENING_ROUNDS": 0, "UNIFORM_PAIR_SHARE": 1.0},
 }
 
 
@@ -44,16 +45,16 @@ def run(options: argparse.Namespace) -> Table:
         for kind in VERDICTS
     ]
     for name, changes in STEPS.items():
-        with patch.multiple(null_cells, **changes) if changes else patch.dict({}):
+        with patch.multiple(level_cells, **changes) if changes else patch.dict({}):
             found = [[_multiple(one, options) for one in instances] for instances in chosen]
-        null_cells.fair_covers.cache_clear()
+        fair_covers.cache_clear()
         cells = [f"{math.exp(np.log(own).mean()):.2f} ({max(own):.2f})" for own in found]
         out.add_row(name, *cells)
     return out
 
 
 def _multiple(instance: Instance, options: argparse.Namespace) -> float:
-    null_cells.fair_covers.cache_clear()  # covers are kept by question and past
+    fair_covers.cache_clear()  # covers are kept by question and past
     runs = eq.simulate(
         *("adaptive", instance.world, instance.question, COSTS),
         repeats=options.runs,

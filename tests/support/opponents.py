@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 import equipoise as eq
 from equipoise.evidence import UNKNOWN, WrongAnswers
 from equipoise.evidence.bets import unfair_sizes
-from equipoise.evidence.null_cells import _level_cells
+from equipoise.evidence.level_cells import level_cells
 from equipoise.free_check import bands_from_past
 from equipoise.protocol import Want
 from equipoise.question import Verdict
@@ -185,7 +185,7 @@ class Blind:
         rates = (tuple(bands.values()),)
         wrong = WrongAnswers(rates, rates, QUESTION.gamma, QUESTION.epsilon, 1.0, 1.0)
         sizes = QUESTION.epsilon * np.asarray(unfair_sizes(QUESTION.epsilon))
-        self._cells = _level_cells(wrong, wrong.blocks[0], rates[0], sizes)
+        self._cells = level_cells(wrong, wrong.blocks[0], rates[0], sizes)
 
     def says_unfair(self, outcomes: Ints) -> bool:
         """Count outcomes of groups that come in turn, UNKNOWN for who is silent."""

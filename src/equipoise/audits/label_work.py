@@ -11,7 +11,8 @@ from equipoise._arrays import Array, Ints
 from equipoise.audits.design import AuditDesign
 from equipoise.evidence.allocation import EVEN_SHARE, information, mean_costs, refute_all
 from equipoise.evidence.label_plan import PILOT_LABELS
-from equipoise.evidence.null_cells import FEW_GROUPS, NullCells
+from equipoise.evidence.null_cells import NullCells
+from equipoise.evidence.wrong_answers import FEW_GROUPS
 from equipoise.history.past import Past
 from equipoise.question import Costs, Question, Verdict
 

@@ -2,8 +2,9 @@
 
 from equipoise.evidence.confidence import anytime_interval
 from equipoise.evidence.evidence import Evidence
-from equipoise.evidence.null_cells import NullCells, WrongAnswers
+from equipoise.evidence.null_cells import NullCells
 from equipoise.evidence.request_log import UNKNOWN
+from equipoise.evidence.wrong_answers import WrongAnswers
 
 __all__ = ["EDITION", "UNKNOWN", "Evidence", "NullCells", "WrongAnswers", "anytime_interval"]
 

@@ -22,8 +22,9 @@ import numpy as np
 
 from equipoise._arrays import Array, Flags, Ints
 from equipoise.evidence.boxes import RowAnswers
-from equipoise.evidence.null_cells import CellIndex, CornerCells, NullCells, WrongAnswers
+from equipoise.evidence.null_cells import CellIndex, CornerCells, NullCells
 from equipoise.evidence.request_log import PENDING, UNKNOWN, CountPath, RequestLog
+from equipoise.evidence.wrong_answers import WrongAnswers
 from equipoise.question import Verdict
 
 N_HARDEST_CELLS = 8  # of a cover that are looked at first

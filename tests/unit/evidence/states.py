@@ -14,8 +14,8 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.comparison import GapScale
 from equipoise.evidence import UNKNOWN, Evidence, NullCells, WrongAnswers
 from equipoise.evidence.epochs import BetScales
-from equipoise.evidence.null_cells import FINENESS, fair_covers, unfair_covers
 from equipoise.evidence.observation import LABEL, Ends
+from equipoise.evidence.wrong_answers import FINENESS, fair_covers, unfair_covers
 from equipoise.free_check import bands_from_past
 from equipoise.history import History
 from equipoise.history.past import Past

@@ -8,7 +8,7 @@ import pytest
 from equipoise.cells import Cells, GroupCells
 from equipoise.evidence import WrongAnswers
 from equipoise.evidence.bets import bet_shares, fair_sizes, log_factors, unfair_sizes
-from equipoise.evidence.null_cells import fair_covers
+from equipoise.evidence.wrong_answers import fair_covers
 from equipoise.free_check import bands_from_past
 from equipoise.history import Past
 

@@ -18,12 +18,8 @@ from hypothesis import strategies as st
 
 from equipoise.comparison import GapScale
 from equipoise.evidence import NullCells
-from equipoise.evidence.null_cells import (
-    _TIGHTENING_ROUNDS,
-    _level_grid,
-    fair_covers,
-    unfair_covers,
-)
+from equipoise.evidence.level_cells import TIGHTENING_ROUNDS, level_grid
+from equipoise.evidence.wrong_answers import fair_covers, unfair_covers
 from equipoise.history.past import Past
 from equipoise.metrics import METRICS
 from equipoise.rates import RATES
@@ -161,13 +157,13 @@ def test_level_cells_stand_up_to_exact_arithmetic(setup: Setup, seed: int) -> No
     ]
     for (falling, bands), cells in zip(rates, fair_covers(wrong), strict=True):
         found = 0
-        for start, end in pairwise(_level_grid(bands, wrong.step, setup.compare)):
+        for start, end in pairwise(level_grid(bands, wrong.step, setup.compare)):
             top = Fraction(float(setup.compare.above(float(end), setup.gamma)))
             sides = [level_side(band, falling, Fraction(float(start)), top) for band in bands]
             if any(side is None for side in sides):
                 continue
             sides = tightened(
-                [s for s in sides if s], rates, setup.compare, gamma, _TIGHTENING_ROUNDS
+                [s for s in sides if s], rates, setup.compare, gamma, TIGHTENING_ROUNDS
             )
             if sides is None:  # ours may be kept, for the sake of rounding
                 if found == len(cells) or not np.isclose(cells.low[found], cells.high[found]).any():

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from equipoise.audits.design import AuditDesign
 from equipoise.comparison import Compare
 from equipoise.evidence import NullCells, WrongAnswers
-from equipoise.evidence.null_cells import fair_covers, unfair_covers
+from equipoise.evidence.wrong_answers import fair_covers, unfair_covers
 from equipoise.question import Question
 from equipoise.rates import RATES
 from equipoise.worlds import CellWorld

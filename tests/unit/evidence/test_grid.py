@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.evidence import Evidence, WrongAnswers
-from equipoise.evidence.null_cells import FINENESS
+from equipoise.evidence.wrong_answers import FINENESS
 from equipoise.free_check import bands_from_past
 from equipoise.question import Verdict
 from equipoise.worlds import CellWorld

@@ -1,0 +1,332 @@
+"""Null cells of pairs of groups: the UNFAIR set, and the FAIR set of two groups.
+
+A pair's cells lie above intervals of one group's unknown, ``lam_b``, over which no rate moves by
+more than a step. What of ``lam_a`` belongs to the wrong answer there follows from the interval's
+ends, because the frontiers never fall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from equipoise._arrays import Array, Flags, Ints
+from equipoise.comparison import GapScale
+from equipoise.evidence.bets import Corners, fair_sizes, map_coefficients
+from equipoise.evidence.null_cells import FAR_SIDE_FADE, NUMBERS_AT_ONCE, BandCells, rate_grid
+from equipoise.rates import Band, Curve
+
+if TYPE_CHECKING:
+    from equipoise.evidence.wrong_answers import WrongAnswers
+
+ROUNDING = 1e-12
+"""By which a box is widened, or may be empty, so that rounding loses no population."""
+
+BandsByRate = tuple[tuple[Band, ...], ...]
+"""Per rate, the band of every group."""
+
+
+# -- the UNFAIR set -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Ordered pairs of groups whose gap counts where a's unknown is too low beside b's.
+
+    Then a falling rate of a is above b's, and a rising one of b above a's. ``counts`` says which
+    rates count for each pair, shape (rates, pairs).
+    """
+
+    a: Ints
+    b: Ints
+    counts: Flags
+
+    def some(self, pairs: Ints) -> Pieces:
+        """Return some of the pairs, or each of them several times."""
+        return Pieces(self.a[pairs], self.b[pairs], self.counts[:, pairs])
+
+
+def unfair_pieces(wrong: WrongAnswers, rates: BandsByRate) -> Pieces:
+    """Return the pieces of the UNFAIR set."""
+    is_compared = np.zeros((wrong.n_groups, wrong.n_groups), dtype=bool)
+    is_compared[tuple(np.array(sorted(wrong.pairs)).T)] = True
+    a, b = np.nonzero(~np.eye(wrong.n_groups, dtype=bool))
+    counts = [is_compared[a, b] if falls(bands) else is_compared[b, a] for bands in rates]
+    pieces = Pieces(a, b, np.array(counts))
+    return pieces.some(np.flatnonzero(pieces.counts.any(axis=0)))
+
+
+def largest_unfair(
+    rates: BandsByRate, pieces: Pieces, lam_b: Array, gap: float, compare: GapScale
+) -> tuple[Array, Ints]:
+    """Return u(lam_b) of every piece, and the rate that sets it.
+
+    Up to there a falling rate of a may be ``gap`` above b's, or a rising rate of b above a's.
+    """
+    by_rate = []
+    for bands, counts in zip(rates, pieces.counts, strict=True):
+        all_bands = Band.stack(bands)
+        if falls(bands):
+            least = compare.above(curves_of(all_bands.low, pieces.b).value(lam_b), gap)
+            frontier = curves_of(all_bands.high, pieces.a).largest_r_with(least, falling=True)
+        else:
+            most = compare.below(curves_of(all_bands.high, pieces.b).value(lam_b), gap)
+            frontier = curves_of(all_bands.low, pieces.a).largest_r_with(most, falling=False)
+        by_rate.append(np.where(counts, frontier, -inf))
+    stacked = np.stack(by_rate)
+    return stacked.max(axis=0), stacked.argmax(axis=0)
+
+
+def pair_cells(wrong: WrongAnswers) -> BandCells:
+    """Return the cells of the UNFAIR set: those of all pieces.
+
+    Where rates of a and b differ by the threshold or more, a's unknown being the lower,
+    ``lam_a <= u(lam_b)``; so above [start, end] the point lies in ``[0, u(end)] x [start, end]``.
+    Bets leave the box by a rising and b falling.
+    """
+    rates = wrong.bands_for_fair
+    pieces = unfair_pieces(wrong, rates)
+    grids = _grids_of_pieces(wrong, pieces)
+    n_intervals = [len(grid) - 1 for grid in grids]
+    piece = np.repeat(np.arange(len(grids)), n_intervals)
+    start = np.concatenate([grid[:-1] for grid in grids])
+    end = np.concatenate([grid[1:] for grid in grids])
+    frontier, active_rate = _frontier_above(wrong, pieces, piece, end)
+    is_full = frontier >= 0.0
+    # Rows: b's upper end, a's upper end, b's lower end, a's lower end. Boxes and corners are views
+    # of them: many groups have millions of cells.
+    ends = np.stack(
+        [
+            end[is_full],
+            np.minimum(frontier[is_full], 1.0),
+            start[is_full],
+            np.zeros(is_full.sum()),
+        ]
+    )
+    high = ends[1::-1].T
+    low = ends[:1:-1].T
+    corner = ends[1:3, :, None]  # a's upper end and b's lower end
+    groups = _as_small(np.stack([pieces.a, pieces.b]))[:, piece[is_full], None]
+    curves, aim = curves_to_aim_by(rates, groups, active_rate[is_full][:, None])
+    # There is one corner, so all of the stake is on it.
+    ones = np.broadcast_to(1.0, corner.shape[1:])
+    corners = Corners(corner, curves, aim, ones, ones, np.broadcast_to(0.0, ones.shape))
+    threshold = wrong.gamma + wrong.epsilon
+    sizes = wrong.epsilon * np.asarray(fair_sizes(threshold, wrong.epsilon))
+    sides = groups[..., 0].T
+    return BandCells(wrong.n_groups, sides, low, high, groups, corners, sizes, wrong.compare)
+
+
+def _grids_of_pieces(wrong: WrongAnswers, pieces: Pieces) -> list[Array]:
+    """Return the ends of intervals of ``lam_b`` for every piece, by the rates that count for it."""
+    grids: dict[tuple[object, ...], Array] = {}
+    grid_of_piece = []
+    for b, counts in zip(pieces.b.tolist(), pieces.counts.T.tolist(), strict=True):
+        key = (b, *counts)
+        if key not in grids:
+            rates = zip(wrong.bands_for_fair, counts, strict=True)
+            bands_of_b = [bands[b] for bands, does_count in rates if does_count]
+            grids[key] = rate_grid(bands_of_b, wrong.step, wrong.compare)
+        grid_of_piece.append(grids[key])
+    return grid_of_piece
+
+
+def _frontier_above(
+    wrong: WrongAnswers, pieces: Pieces, piece: Ints, lam_b: Array
+) -> tuple[Array, Ints]:
+    """Return u(lam_b) of the piece of each cell, and the rate that sets it: a part at a time."""
+    gap = wrong.gamma + wrong.epsilon
+    frontier = np.empty_like(lam_b)
+    active_rate = _as_small(np.zeros(len(lam_b), dtype=np.intp))
+    for first in range(0, len(lam_b), NUMBERS_AT_ONCE):
+        part = slice(first, first + NUMBERS_AT_ONCE)
+        frontier[part], active_rate[part] = largest_unfair(
+            wrong.bands_for_fair, pieces.some(piece[part]), lam_b[part], gap, wrong.compare
+        )
+    return frontier, active_rate
+
+
+def _as_small(places: Ints) -> Ints:
+    """Return places of groups or rates in half of the memory."""
+    half: DTypeLike = np.int32
+    return np.asarray(places, dtype=half)
+
+
+# -- the FAIR set of two groups -------------------------------------------------------------------
+
+
+def corridor(wrong: WrongAnswers, a: int, b: int, lam_b: Array, gap: float) -> tuple[Array, Array]:
+    """Return L(lam_b) and U(lam_b) as each rate sets them, shape (rates, n).
+
+    Neither falls, also where a's rate is the same for all of its unknowns.
+    """
+    lowest = []
+    highest = []
+    for bands in wrong.bands_for_unfair:
+        slack = 0.0 if bands[a].depends_on_r and bands[b].depends_on_r else ROUNDING
+        # Where a gap does not count, a's rate may be any lower, or any higher.
+        low = np.full_like(lam_b, -inf)
+        high = np.full_like(lam_b, inf)
+        if (b, a) in wrong.pairs:
+            low = wrong.compare.below(bands[b].low.value(lam_b), gap) - slack
+        if (a, b) in wrong.pairs:
+            high = wrong.compare.above(bands[b].high.value(lam_b), gap) + slack
+        r_low, r_high = bands[a].r_range(low, high, falling=falls(bands))
+        lowest.append(r_low)
+        highest.append(r_high)
+    return np.stack(lowest), np.stack(highest)
+
+
+@dataclass(frozen=True)
+class CorridorHalves:
+    """The corridor above intervals of b's unknown, split at its middle line.
+
+    Attributes
+    ----------
+    start, end
+        The intervals of ``lam_b``, shape (cells,).
+    bottom, top
+        The ends of ``lam_a`` in each half.
+    low, high
+        Where the whole corridor begins and ends above the interval.
+    is_upper
+        Which halves are upper ones.
+    edges
+        Where ``lam_a`` leaves the corridor upwards and downwards by each rate, shape
+        (rates, cells, 2).
+    active_rate
+        The rates by which it leaves first, shape (cells, 2).
+    """
+
+    start: Array
+    end: Array
+    bottom: Array
+    top: Array
+    low: Array
+    high: Array
+    is_upper: Flags
+    edges: Array
+    active_rate: Ints
+
+    @classmethod
+    def of(cls, wrong: WrongAnswers, a: int, b: int) -> CorridorHalves:
+        """Return both halves above all intervals over which the corridor is not empty.
+
+        The upper half lies in ``[m(start), U(end)]``, the lower in ``[L(start), m(end)]``, where
+        m is the middle line.
+        """
+        bands_of_b = [bands[b] for bands in wrong.bands_for_unfair]
+        grid = rate_grid(bands_of_b, wrong.step, wrong.compare)
+        lowest, highest = corridor(wrong, a, b, grid, wrong.gamma)
+        low = lowest.max(axis=0)
+        high = highest.min(axis=0)
+        is_full = is_not_empty(low[:-1], high[1:])
+        low = np.clip(low, 0.0, 1.0)
+        high = np.clip(high, 0.0, 1.0)
+        middle_of_end = np.minimum((low[1:] + high[1:]) / 2.0, high[1:])
+        middle_of_start = np.maximum((low[:-1] + high[:-1]) / 2.0, low[:-1])
+        # All lower halves come first, then all upper ones.
+        n_full = int(is_full.sum())
+        edges = np.stack([highest[:, 1:], lowest[:, :-1]], axis=2)[:, is_full]
+        active_rate = np.stack(
+            [highest[:, 1:].argmin(axis=0), lowest[:, :-1].argmax(axis=0)], axis=1
+        )
+        return cls(
+            start=np.tile(grid[:-1][is_full], 2),
+            end=np.tile(grid[1:][is_full], 2),
+            bottom=np.concatenate([low[:-1][is_full], middle_of_start[is_full]]),
+            top=np.concatenate([middle_of_end[is_full], high[1:][is_full]]),
+            low=np.tile(low[:-1][is_full], 2),
+            high=np.tile(high[1:][is_full], 2),
+            is_upper=np.repeat([False, True], n_full),
+            edges=np.tile(edges, (1, 2, 1)),
+            active_rate=np.tile(active_rate[is_full], (2, 1)),
+        )
+
+
+def corridor_cells(wrong: WrongAnswers, a: int, b: int, sizes: Array) -> BandCells:
+    """Return the cells where the rates of two groups differ by at most gamma.
+
+    Above an interval of b's unknown the corridor is split at its middle line. The upper half bets
+    mostly that the truth lies above the corridor, and a little that it lies below: the less, the
+    further that side is. The lower half mirrors it. Where the corridor narrows to nothing both
+    sides are as near.
+    """
+    halves = CorridorHalves.of(wrong, a, b)
+    # Two corners: a leaves upwards from its top and b downwards, or the other way.
+    corners_of_a = np.stack([halves.top, halves.bottom], axis=1)
+    corners_of_b = np.stack([halves.start, halves.end], axis=1)
+    start = np.stack([corners_of_a, corners_of_b])
+    sides = np.array([[a, b]])
+    rate = _steepest_rate(wrong, a, b, start, halves)
+    curves, aim = curves_to_aim_by(wrong.bands_for_unfair, sides.T[..., None], rate)
+    aim_curves = curves_of(curves, aim)
+    unit = _rate_per_gap(wrong.compare, aim_curves, start)
+    far_side = np.stack([halves.high, halves.low], axis=1)
+    extra_step = np.abs(aim_curves.value(far_side)[0] - aim_curves.value(start)[0])
+    distance = (extra_step / unit).max(axis=1) / wrong.epsilon
+    far_share = 0.5 * np.exp(-FAR_SIDE_FADE * distance)
+    up_share = np.where(halves.is_upper, 1.0 - far_share, far_share)
+    weight = np.stack([up_share, 1.0 - up_share], axis=1)
+    direction = np.tile([1.0, -1.0], (len(weight), 1))
+    corners = Corners(start, curves, aim, direction, weight, extra_step)
+    low = np.stack([halves.bottom, halves.start], axis=1)
+    high = np.stack([halves.top, halves.end], axis=1)
+    groups = np.repeat(sides.T[..., None], len(low), axis=1)
+    return BandCells(wrong.n_groups, sides, low, high, groups, corners, sizes, wrong.compare)
+
+
+def _steepest_rate(
+    wrong: WrongAnswers, a: int, b: int, start: Array, halves: CorridorHalves
+) -> Ints:
+    """Return the rate to bet by: the active one, or one with the same edge whose gap widens sooner.
+
+    With gamma = 0 and groups alike all rates have the same edges, and a gap of epsilon in a rate
+    that hardly moves would be a bet on the impossible. Edges are the same if the rate moves by less
+    than a step from one to the other.
+    """
+    edges = np.clip(halves.edges, 0.0, 1.0)
+    active_edge = np.take_along_axis(edges, halves.active_rate[None], axis=0)
+    all_rates = np.arange(len(edges))[:, None, None] + 0 * halves.active_rate
+    sides = np.array([a, b])[:, None, None, None]
+    aim_curves = curves_of(*curves_to_aim_by(wrong.bands_for_unfair, sides, all_rates))
+    distance = np.abs(aim_curves.value(edges)[0] - aim_curves.value(active_edge)[0])
+    # axes: group, rate, cell, corner
+    corner = start[:, None]
+    pace = (corner * (1.0 - corner) * aim_curves.slope(corner) ** 2).sum(axis=0)
+    pace = pace / _rate_per_gap(wrong.compare, aim_curves, corner)
+    return np.asarray(np.where(distance <= wrong.step, pace, -1.0).argmax(axis=0))
+
+
+# -- curves ---------------------------------------------------------------------------------------
+
+
+def falls(bands: Sequence[Band]) -> bool:
+    """Say whether a rate falls in r."""
+    return any(curve.trend < 0 for band in bands for curve in (band.low, band.high))
+
+
+def is_not_empty(low: Array, high: Array) -> Flags:
+    """Say which sides of boxes hold an unknown; one that a rounding error empties does."""
+    return np.asarray((low <= high + ROUNDING) & (low <= 1.0 + ROUNDING) & (high >= -ROUNDING))
+
+
+def curves_of(curves: Curve, groups: Ints) -> Curve:
+    """Return the curves of some groups, of those of all."""
+    return map_coefficients(curves, lambda coefficient: coefficient[groups])
+
+
+def curves_to_aim_by(rates: BandsByRate, groups: Ints, rate: Ints) -> tuple[Curve, Ints]:
+    """Return the curves that bets may aim by, and which of them: of groups, of a rate each."""
+    curves = Curve.stack([band.low for bands in rates for band in bands])
+    return curves, np.asarray(len(rates[0]) * rate + groups)
+
+
+def _rate_per_gap(compare: GapScale, aim_curves: Curve, start: Array) -> Array:
+    """Return by how much the higher of both rates moves per unit of the gap."""
+    return compare.rate_per_gap(aim_curves.value(start).max(axis=0))
