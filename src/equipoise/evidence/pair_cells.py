@@ -82,6 +82,29 @@ def largest_unfair(
     return stacked.max(axis=0), stacked.argmax(axis=0)
 
 
+@dataclass(frozen=True)
+class UnfairBoxes:
+    """The boxes of all pieces of the UNFAIR set, in a row.
+
+    Parameters
+    ----------
+    piece
+        The place of each box's piece.
+    start, end
+        Where b's unknown lies.
+    frontier
+        The largest unknown of a; the least is 0.
+    active_rate
+        The rate that sets the frontier.
+    """
+
+    piece: Ints
+    start: Array
+    end: Array
+    frontier: Array
+    active_rate: Ints
+
+
 def pair_cells(wrong: WrongAnswers) -> BandCells:
     """Return the cells of the UNFAIR set: those of all pieces.
 
@@ -89,37 +112,36 @@ def pair_cells(wrong: WrongAnswers) -> BandCells:
     ``lam_a <= u(lam_b)``; so above [start, end] the point lies in ``[0, u(end)] x [start, end]``.
     Bets leave the box by a rising and b falling.
     """
-    rates = wrong.bands_for_fair
-    pieces = unfair_pieces(wrong, rates)
+    pieces = unfair_pieces(wrong, wrong.bands_for_fair)
+    boxes = _boxes_of_pieces(wrong, pieces)
+    # Boxes and corners are views of these rows: many groups have millions of cells.
+    rows = np.stack(
+        [boxes.end, np.minimum(boxes.frontier, 1.0), boxes.start, np.zeros(len(boxes.end))]
+    )
+    high = rows[1::-1].T  # of a, of b
+    low = rows[:1:-1].T
+    start = rows[1:3, :, None]  # one corner: a's upper end and b's lower end
+    groups = _as_small(np.stack([pieces.a, pieces.b]))[:, boxes.piece, None]
+    curves, aim = curves_to_aim_by(wrong.bands_for_fair, groups, boxes.active_rate[:, None])
+    ones = np.broadcast_to(1.0, start.shape[1:])
+    zeros = np.broadcast_to(0.0, start.shape[1:])
+    corners = Corners(start, curves, aim, direction=ones, weight=ones, extra_step=zeros)
+    sizes = wrong.epsilon * np.asarray(fair_sizes(wrong.threshold, wrong.epsilon))
+    sides = groups[..., 0].T
+    return BandCells(wrong.n_groups, sides, low, high, groups, corners, sizes, wrong.compare)
+
+
+def _boxes_of_pieces(wrong: WrongAnswers, pieces: Pieces) -> UnfairBoxes:
+    """Return the boxes above all intervals of ``lam_b`` at which the frontier is in [0, 1]."""
     grids = _grids_of_pieces(wrong, pieces)
-    n_intervals = [len(grid) - 1 for grid in grids]
-    piece = np.repeat(np.arange(len(grids)), n_intervals)
+    piece = np.repeat(np.arange(len(grids)), [len(grid) - 1 for grid in grids])
     start = np.concatenate([grid[:-1] for grid in grids])
     end = np.concatenate([grid[1:] for grid in grids])
     frontier, active_rate = _frontier_above(wrong, pieces, piece, end)
     is_full = frontier >= 0.0
-    # Rows: b's upper end, a's upper end, b's lower end, a's lower end. Boxes and corners are views
-    # of them: many groups have millions of cells.
-    ends = np.stack(
-        [
-            end[is_full],
-            np.minimum(frontier[is_full], 1.0),
-            start[is_full],
-            np.zeros(is_full.sum()),
-        ]
+    return UnfairBoxes(
+        piece[is_full], start[is_full], end[is_full], frontier[is_full], active_rate[is_full]
     )
-    high = ends[1::-1].T
-    low = ends[:1:-1].T
-    corner = ends[1:3, :, None]  # a's upper end and b's lower end
-    groups = _as_small(np.stack([pieces.a, pieces.b]))[:, piece[is_full], None]
-    curves, aim = curves_to_aim_by(rates, groups, active_rate[is_full][:, None])
-    # There is one corner, so all of the stake is on it.
-    ones = np.broadcast_to(1.0, corner.shape[1:])
-    corners = Corners(corner, curves, aim, ones, ones, np.broadcast_to(0.0, ones.shape))
-    threshold = wrong.gamma + wrong.epsilon
-    sizes = wrong.epsilon * np.asarray(fair_sizes(threshold, wrong.epsilon))
-    sides = groups[..., 0].T
-    return BandCells(wrong.n_groups, sides, low, high, groups, corners, sizes, wrong.compare)
 
 
 def _grids_of_pieces(wrong: WrongAnswers, pieces: Pieces) -> list[Array]:
@@ -140,13 +162,16 @@ def _frontier_above(
     wrong: WrongAnswers, pieces: Pieces, piece: Ints, lam_b: Array
 ) -> tuple[Array, Ints]:
     """Return u(lam_b) of the piece of each cell, and the rate that sets it: a part at a time."""
-    gap = wrong.gamma + wrong.epsilon
     frontier = np.empty_like(lam_b)
     active_rate = _as_small(np.zeros(len(lam_b), dtype=np.intp))
     for first in range(0, len(lam_b), NUMBERS_AT_ONCE):
         part = slice(first, first + NUMBERS_AT_ONCE)
         frontier[part], active_rate[part] = largest_unfair(
-            wrong.bands_for_fair, pieces.some(piece[part]), lam_b[part], gap, wrong.compare
+            wrong.bands_for_fair,
+            pieces.some(piece[part]),
+            lam_b[part],
+            wrong.threshold,
+            wrong.compare,
         )
     return frontier, active_rate
 
@@ -258,27 +283,32 @@ def corridor_cells(wrong: WrongAnswers, a: int, b: int, sizes: Array) -> BandCel
     sides are as near.
     """
     halves = CorridorHalves.of(wrong, a, b)
-    # Two corners: a leaves upwards from its top and b downwards, or the other way.
-    corners_of_a = np.stack([halves.top, halves.bottom], axis=1)
-    corners_of_b = np.stack([halves.start, halves.end], axis=1)
-    start = np.stack([corners_of_a, corners_of_b])
+    corners = _corridor_corners(wrong, a, b, halves)
     sides = np.array([[a, b]])
-    rate = _steepest_rate(wrong, a, b, start, halves)
-    curves, aim = curves_to_aim_by(wrong.bands_for_unfair, sides.T[..., None], rate)
-    aim_curves = curves_of(curves, aim)
-    unit = _rate_per_gap(wrong.compare, aim_curves, start)
-    far_side = np.stack([halves.high, halves.low], axis=1)
-    extra_step = np.abs(aim_curves.value(far_side)[0] - aim_curves.value(start)[0])
-    distance = (extra_step / unit).max(axis=1) / wrong.epsilon
-    far_share = 0.5 * np.exp(-FAR_SIDE_FADE * distance)
-    up_share = np.where(halves.is_upper, 1.0 - far_share, far_share)
-    weight = np.stack([up_share, 1.0 - up_share], axis=1)
-    direction = np.tile([1.0, -1.0], (len(weight), 1))
-    corners = Corners(start, curves, aim, direction, weight, extra_step)
     low = np.stack([halves.bottom, halves.start], axis=1)
     high = np.stack([halves.top, halves.end], axis=1)
     groups = np.repeat(sides.T[..., None], len(low), axis=1)
     return BandCells(wrong.n_groups, sides, low, high, groups, corners, sizes, wrong.compare)
+
+
+def _corridor_corners(wrong: WrongAnswers, a: int, b: int, halves: CorridorHalves) -> Corners:
+    """Return two corners of each half: a leaves upwards from its top and b downwards, or not."""
+    corners_of_a = np.stack([halves.top, halves.bottom], axis=1)
+    corners_of_b = np.stack([halves.start, halves.end], axis=1)
+    start = np.stack([corners_of_a, corners_of_b])
+    rate = _steepest_rate(wrong, a, b, start, halves)
+    groups = np.array([[[a]], [[b]]])
+    curves, aim = curves_to_aim_by(wrong.bands_for_unfair, groups, rate)
+    aim_curves = curves_of(curves, aim)
+    # From inside the corridor the gap has to move further than its step, to the far side.
+    far_side = np.stack([halves.high, halves.low], axis=1)
+    extra_step = np.abs(aim_curves.value(far_side)[0] - aim_curves.value(start)[0])
+    extra_gap = (extra_step / _rate_per_gap(wrong.compare, aim_curves, start)).max(axis=1)
+    far_share = 0.5 * np.exp(-FAR_SIDE_FADE * extra_gap / wrong.epsilon)
+    up_share = np.where(halves.is_upper, 1.0 - far_share, far_share)
+    weight = np.stack([up_share, 1.0 - up_share], axis=1)
+    direction = np.tile([1.0, -1.0], (len(weight), 1))
+    return Corners(start, curves, aim, direction, weight, extra_step)
 
 
 def _steepest_rate(

@@ -80,6 +80,11 @@ class WrongAnswers:
         """How many groups there are."""
         return len(self.bands_for_unfair[0])
 
+    @property
+    def threshold(self) -> float:
+        """The gap that the UNFAIR set begins with."""
+        return self.gamma + self.epsilon
+
     @cached_property
     def pairs(self) -> frozenset[tuple[int, int]]:
         """The higher and the lower group of every gap that counts."""
@@ -106,7 +111,7 @@ class WrongAnswers:
 
     def both_allowed(self, low: Array, high: Array) -> bool:
         """Say whether every point of a box lies in both sets, as far as cells reach beyond them."""
-        least_unfair_gap = self.gamma + self.epsilon - self.step
+        least_unfair_gap = self.threshold - self.step
         pieces = unfair_pieces(self, self.bands_for_fair)
         frontier, _ = largest_unfair(
             self.bands_for_fair, pieces, low[pieces.b], least_unfair_gap, self.compare
