@@ -142,7 +142,7 @@ def audit_once(case: Case, seed: int, *, helped: bool) -> Run:
         "looks": audit.labels + audit.features,
         "wrong": float(not inconclusive and finding.verdict not in right),
         "inconclusive": float(inconclusive),
-        "bias": float((log.labels[:, 1] - r * log.told).sum()),
+        "bias": float((log.labels[:, 1] - r * log.n_told).sum()),
     }
 
 

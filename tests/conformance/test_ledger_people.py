@@ -107,7 +107,7 @@ def test_a_later_file_of_a_test_programme_brings_labels_and_misses_nobody(ledger
     told = live.status()
     labels = sum(own.positive + own.negative for own in told.groups.values())
     audit = live._driver.read(lambda state: state.audit)
-    assert audit.evidence.log.told.sum() == labels + 6 + 4 + 9 + 4
+    assert audit.evidence.log.n_told.sum() == labels + 6 + 4 + 9 + 4
     with pytest.raises(ProtocolError, match="a rs audit counts no labels of a test programme"):
         create(ledger, "other").set_random_accepts(files[0], why="no use")
 

@@ -360,11 +360,11 @@ def test_the_adaptive_audit_counts_an_outcome_when_it_comes() -> None:
     late = audit.ask("A", 0)
     early = audit.ask("A", 0)
     assert audit.evidence is not None
-    before = audit.evidence.log.told.sum()
+    before = audit.evidence.log.n_told.sum()
     audit.tell(early, 1)
-    assert audit.evidence.log.told.sum() == before + 1
+    assert audit.evidence.log.n_told.sum() == before + 1
     audit.tell(late, 1)
-    assert audit.evidence.log.told.sum() == before + 2
+    assert audit.evidence.log.n_told.sum() == before + 2
 
 
 def test_the_paper_s_audits_wait_for_earlier_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:

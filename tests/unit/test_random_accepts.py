@@ -70,7 +70,7 @@ def test_outcomes_that_are_not_known_are_withdrawn() -> None:
     assert sum(c.random_accepts[2] for c in cells.values()) == late.sum()
     audit = eq.AdaptiveAudit(eq.History.from_cells(cells), eq.Question(), eq.Costs())
     assert audit.evidence is not None
-    assert audit.evidence.log.told.sum() == data.test.sum() - late.sum()
+    assert audit.evidence.log.n_told.sum() == data.test.sum() - late.sum()
 
 
 def test_the_audit_takes_them_first_and_for_nothing() -> None:

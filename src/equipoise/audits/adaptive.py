@@ -291,7 +291,7 @@ class AdaptiveAudit(Audit):
             )
         evidence = self._require_evidence()
         # Even if the check is due, it is made only after a label, so somebody must be labelled.
-        until_recheck = np.ceil(self._next_recheck - evidence.log.told.sum())
+        until_recheck = np.ceil(self._next_recheck - evidence.log.n_told.sum())
         count = min(evidence.plan.labels_until_plan, max(until_recheck, NO_LABELS_LEFT))
         if max_people is not None:
             count = min(count, max_people)
@@ -384,7 +384,7 @@ class AdaptiveAudit(Audit):
         next_due = float(self.evidence.plan.next_plan)
         if self._finding is None:  # an audit that has ended is not checked any more
             next_due = min(next_due, self._next_recheck)
-        return next_due - float(self.evidence.log.told.sum())
+        return next_due - float(self.evidence.log.n_told.sum())
 
     def _request_labels(self, tickets: Sequence[Ticket]) -> None:
         groups = np.array([self._group_positions[t.group] for t in tickets], dtype=np.intp)
@@ -450,7 +450,7 @@ class AdaptiveAudit(Audit):
             self._note_late_answer()
         elif evidence.verdict is not None:
             self._finding = self._report_verdict(evidence.verdict)
-        elif evidence.log.told.sum() >= self._next_recheck:
+        elif evidence.log.n_told.sum() >= self._next_recheck:
             # With the next plan, which weighs the same cells.
             self._next_recheck = float(evidence.plan.next_plan)
             self._conclude_if_undecidable(evidence)
@@ -459,7 +459,7 @@ class AdaptiveAudit(Audit):
     def _conclude_if_undecidable(self, evidence: Evidence) -> None:
         if self.give_up == "never":
             return
-        if (evidence.log.told[self._design.reachable] >= GIVE_UP_LABELS).all():
+        if (evidence.log.n_told[self._design.reachable] >= GIVE_UP_LABELS).all():
             # INCONCLUSIVE is never wrong, so a rough guess of the unknowns suffices.
             low, high = rough_ranges(evidence.log, GIVE_UP_ERRORS)
         else:

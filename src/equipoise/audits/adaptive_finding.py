@@ -148,7 +148,7 @@ def _describe_missing_evidence(design: AuditDesign, evidence: Evidence) -> str:
     """Return the one thing that stands most in the way of a verdict."""
     n_unknown = design.history.cells.unknown
     labels_to_go = evidence.plan.labels_to_go()
-    if (evidence.log.told[design.reachable] < MIN_LABELS_FOR_FORECAST).any():
+    if (evidence.log.n_told[design.reachable] < MIN_LABELS_FOR_FORECAST).any():
         return (
             f"more labels; after {MIN_LABELS_FOR_FORECAST} of every group it can be said about "
             "how many, and plan forecasts what such audits need"

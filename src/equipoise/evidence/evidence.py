@@ -102,15 +102,15 @@ class Evidence:
         """Record observations of one epoch up to the one that decides; return how many."""
         z_of_zero, z_of_one = np.broadcast_to(LABEL if ends is None else ends, (len(groups), 2)).T
         path = self.log.count_path(groups, outcomes, np.where(outcomes == 1, z_of_one, z_of_zero))
-        asked = np.flatnonzero(z_of_zero != z_of_one)
-        first, self.verdict = self.refutation.first_verdict(path.some(1 + asked))
+        asked_places = np.flatnonzero(z_of_zero != z_of_one)
+        first, self.verdict = self.refutation.first_verdict(path.some(1 + asked_places))
         n_needed = len(groups)
         if self.verdict is not None:
-            n_needed = int(asked[first]) + 1
-            asked = asked[: first + 1]
+            n_needed = int(asked_places[first]) + 1
+            asked_places = asked_places[: first + 1]
         numbers = self.request(groups[:n_needed], None if ends is None else ends[:n_needed])
-        self.record(numbers[asked], outcomes[asked])
-        if len(asked) and asked[-1] == n_needed - 1:  # plans change after labels
+        self.record(numbers[asked_places], outcomes[asked_places])
+        if len(asked_places) and asked_places[-1] == n_needed - 1:  # plans change after labels
             self.replan_if_due()
         return n_needed
 

@@ -17,9 +17,9 @@ from equipoise.finding import Interval
 
 def success_estimates(log: RequestLog) -> Array:
     """Return an estimate of r per group, kept off 0 and 1."""
-    told = log.told
-    edge = np.minimum(0.5 / (told + 1.0), 0.02)
-    return np.clip((log.labels[:, 1] + 0.5) / (told + 1.0), edge, 1.0 - edge)
+    n_told = log.n_told
+    edge = np.minimum(0.5 / (n_told + 1.0), 0.02)
+    return np.clip((log.labels[:, 1] + 0.5) / (n_told + 1.0), edge, 1.0 - edge)
 
 
 def rough_ranges(log: RequestLog, errors: float) -> tuple[Array, Array]:
@@ -28,7 +28,7 @@ def rough_ranges(log: RequestLog, errors: float) -> tuple[Array, Array]:
     A rough guess for plans and for giving up; no verdict rests on it.
     """
     estimates = success_estimates(log)
-    variance = estimates * (1.0 - estimates) / np.maximum(log.told, 1.0)
+    variance = estimates * (1.0 - estimates) / np.maximum(log.n_told, 1.0)
     width = errors * np.sqrt(variance)
     return np.maximum(estimates - width, 0.0), np.minimum(estimates + width, 1.0)
 
@@ -45,11 +45,11 @@ def mean_ranges(log: RequestLog) -> tuple[Array, Array]:
         equivalents = batch.bet_scale.label_equivalents
         low[group] += equivalents * batch.low[is_open].sum()
         high[group] += equivalents * batch.high[is_open].sum()
-    observed = log.requested
-    divisor = np.maximum(observed, 1e-300)
+    n_observed = log.n_requested
+    divisor = np.maximum(n_observed, 1e-300)
     low = np.clip(low / divisor, 0.0, 1.0)
     high = np.clip(high / divisor, 0.0, 1.0)
-    return low, np.where(observed > 0.0, high, 1.0)
+    return low, np.where(n_observed > 0.0, high, 1.0)
 
 
 def success_intervals(log: RequestLog, level: float) -> list[Interval]:
@@ -77,9 +77,9 @@ def _intervals_by_first(log: RequestLog, n_requests: int, level: float) -> list[
         batches[group].append(batch)
     intervals = []
     label_counts = _label_counts_of_first(log, n_requests).tolist()
-    for (zeros, ones, unknown), scored in zip(label_counts, batches, strict=True):
-        lower, upper = anytime_interval(ones, zeros, unknown, level, scored)
-        intervals.append(Interval(lower, upper, _mean_of_known(ones, zeros, scored)))
+    for (n_bad, n_good, n_unknown), scored in zip(label_counts, batches, strict=True):
+        lower, upper = anytime_interval(n_good, n_bad, n_unknown, level, scored)
+        intervals.append(Interval(lower, upper, _mean_of_known(n_good, n_bad, scored)))
     return intervals
 
 
@@ -94,10 +94,10 @@ def _label_counts_of_first(log: RequestLog, n_requests: int) -> Array:
     return counts
 
 
-def _mean_of_known(ones: float, zeros: float, scored: list[ScoredBatch]) -> float | None:
+def _mean_of_known(n_good: float, n_bad: float, scored: list[ScoredBatch]) -> float | None:
     """Return the mean of a group's known observations, in label equivalents; None without any."""
-    total = ones
-    weight = ones + zeros
+    total = n_good
+    weight = n_good + n_bad
     for batch in scored:
         is_known = batch.low == batch.high
         equivalents = batch.bet_scale.label_equivalents

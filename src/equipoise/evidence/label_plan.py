@@ -67,9 +67,9 @@ class LabelPlan:
 
     def eligible(self) -> Flags:
         """Say of which groups a label is welcome, given the labels requested so far."""
-        requested = self._log.requested
-        bound = MAX_LEAD * self.shares * (requested.sum() + 1.0) + 1.0
-        return np.asarray(self._reachable & (requested <= bound))
+        n_requested = self._log.n_requested
+        bound = MAX_LEAD * self.shares * (n_requested.sum() + 1.0) + 1.0
+        return np.asarray(self._reachable & (n_requested <= bound))
 
     def choose(self, arrivals: Array, count: float, rng: np.random.Generator) -> Ints:
         """Return who is observed next, people of the groups arriving at these rates.
@@ -80,22 +80,22 @@ class LabelPlan:
         # Plain lists: for a few groups they are faster than arrays, and people come one by one.
         rates = (arrivals * self._reachable).tolist()
         paces = (MAX_LEAD * self.shares).tolist()
-        requested = self._log.requested.tolist()
+        n_requested = self._log.n_requested.tolist()
         weights = self._log.label_equivalents.tolist()
-        total = sum(requested)
+        total = sum(n_requested)
         goal = total + count * (1.0 - _COUNT_TOLERANCE)
         chosen: list[int] = []
         for draw in rng.random(ceil(count / min(weights))).tolist():
             bounds = [pace * (total + 1.0) + 1.0 for pace in paces]
             welcome = [
                 rate if labels <= bound else 0.0
-                for rate, labels, bound in zip(rates, requested, bounds, strict=True)
+                for rate, labels, bound in zip(rates, n_requested, bounds, strict=True)
             ]
             group = _draw_group(welcome, draw)
             if group is None:
                 break
             chosen.append(group)
-            requested[group] += weights[group]
+            n_requested[group] += weights[group]
             total += weights[group]
             if total >= goal:
                 break
@@ -106,15 +106,15 @@ class LabelPlan:
     @property
     def labels_until_plan(self) -> float:
         """Labels until the plan changes; if that is due, so few that one observation exceeds it."""
-        return max(self.next_plan - float(self._log.told.sum()), _ALMOST_NO_LABELS)
+        return max(self.next_plan - float(self._log.n_told.sum()), _ALMOST_NO_LABELS)
 
     def is_due(self) -> bool:
         """Say whether enough was told since the last plan for another one."""
-        return bool(self._log.told.sum() >= self.next_plan)
+        return bool(self._log.n_told.sum() >= self.next_plan)
 
     def renew(self) -> None:
         """Divide the labels to come anew."""
-        self.next_plan = ceil(REPLAN_GROWTH * float(self._log.told.sum()))
+        self.next_plan = ceil(REPLAN_GROWTH * float(self._log.n_told.sum()))
         plan = self._allocation(is_shrunk=True)
         self._pursues_fair = plan.pursues_fair
         shares = np.where(self._reachable, plan.shares, 0.0)
@@ -159,11 +159,11 @@ class LabelPlan:
         of_sides = information(
             cells.side_low[chosen], cells.side_high[chosen], estimates[sides], is_scored[sides]
         )
-        info = cells.by_group(of_sides, 0.0, chosen)
+        nats_per_label = cells.by_group(of_sides, 0.0, chosen)
         if is_shrunk:
-            gathered = self._log.told * info
-            info = info * gathered / (gathered + PLAN_SHRINKAGE)
-        return info, missing[places]
+            gathered = self._log.n_told * nats_per_label
+            nats_per_label = nats_per_label * gathered / (gathered + PLAN_SHRINKAGE)
+        return nats_per_label, missing[places]
 
     def _planned_places(self, cover: CoverProgress) -> slice:
         """Return which of the cells that stand a plan looks at: about as many of every part."""
@@ -171,9 +171,9 @@ class LabelPlan:
         is_of_unfair_set = cover is self._refutation.covers[0]
         n_pairs = n_groups * (n_groups - 1) if is_of_unfair_set else 1
         per_pair = _CELLS_OF_TWO_GROUPS if n_groups == 2 else _CELLS_OF_MORE_GROUPS
-        most = min(per_pair * n_pairs, _MOST_PLAN_CELLS)
+        most_cells = min(per_pair * n_pairs, _MOST_PLAN_CELLS)
         n_standing = len(cover.standing)
-        return slice(None, None, max(ceil(n_standing / most), 1))
+        return slice(None, None, max(ceil(n_standing / most_cells), 1))
 
     def _costs(self, estimates: Array) -> Array:
         """Return what as much information as one label of each group costs on average."""

@@ -70,9 +70,11 @@ def _level_boxes(wrong: WrongAnswers, block: Block, bands: tuple[Band, ...]) -> 
     """
     groups = block.groups if block.reference is None else (block.reference,)
     ends = level_grid([bands[group] for group in groups], wrong.step, wrong.compare)
-    least, most = block.rate_ranges(wrong.compare, ends[:-1], ends[1:], wrong.gamma)
+    lowest_rate, highest_rate = block.rate_ranges(wrong.compare, ends[:-1], ends[1:], wrong.gamma)
     of_block = [bands[group] for group in block.groups]
-    return Band.stack(of_block).r_range(least - ROUNDING, most + ROUNDING, falling=falls(of_block))
+    return Band.stack(of_block).r_range(
+        lowest_rate - ROUNDING, highest_rate + ROUNDING, falling=falls(of_block)
+    )
 
 
 def level_grid(bands: Sequence[Band], step: float, compare: GapScale) -> Array:
@@ -100,14 +102,14 @@ def _tightened(wrong: WrongAnswers, block: Block, low: Array, high: Array) -> tu
     for bands in wrong.bands_for_unfair * TIGHTENING_ROUNDS:
         of_block = [bands[group] for group in block.groups]
         stacked = Band.stack(of_block)
-        most = np.maximum(stacked.high.value(low), stacked.high.value(high))
-        least = np.minimum(stacked.low.value(low), stacked.low.value(high))
+        highest_rate = np.maximum(stacked.high.value(low), stacked.high.value(high))
+        lowest_rate = np.minimum(stacked.low.value(low), stacked.low.value(high))
         # axes: cell, group, the group with which it is compared
-        most_allowed = np.where(is_compared, most[:, None, :], inf).min(axis=-1)
-        least_allowed = np.where(is_compared.T, least[:, None, :], -inf).max(axis=-1)
+        highest_allowed = np.where(is_compared, highest_rate[:, None, :], inf).min(axis=-1)
+        lowest_allowed = np.where(is_compared.T, lowest_rate[:, None, :], -inf).max(axis=-1)
         cut_low, cut_high = stacked.r_range(
-            wrong.compare.below(least_allowed, wrong.gamma) - ROUNDING,
-            wrong.compare.above(most_allowed, wrong.gamma) + ROUNDING,
+            wrong.compare.below(lowest_allowed, wrong.gamma) - ROUNDING,
+            wrong.compare.above(highest_allowed, wrong.gamma) + ROUNDING,
             falling=falls(of_block),
         )
         low, high = _without_empty(np.maximum(low, cut_low), np.minimum(high, cut_high))

@@ -349,15 +349,15 @@ class CornerCells(NullCells):
         has_unknown = counts[..., 2].any()
         gains = []  # of a's labels and of b's: shape (…, 2 ends, cells, label bets)
         for (log_zero, log_one), group in zip(factors, self._groups_of(cells), strict=True):
-            of_group = counts[..., group, :][..., None, :, :, :]
-            gain = of_group[..., 0] * log_zero
-            gain += of_group[..., 1] * log_one
+            counts_of_group = counts[..., group, :][..., None, :, :, :]
+            gain = counts_of_group[..., 0] * log_zero
+            gain += counts_of_group[..., 1] * log_one
             if has_unknown:
-                gain += of_group[..., 2] * np.minimum(log_zero, log_one)
+                gain += counts_of_group[..., 2] * np.minimum(log_zero, log_one)
             gains.append(gain)
-        of_a, of_b = gains
+        gain_of_a, gain_of_b = gains
         # axes: …, end of a's side, end of b's, cell, label bet; then the ends become one corner
-        by_ends = of_a[..., :, None, :, :] + of_b[..., None, :, :, :]
+        by_ends = gain_of_a[..., :, None, :, :] + gain_of_b[..., None, :, :, :]
         by_corner = by_ends.reshape(*by_ends.shape[:-4], BOX_CORNERS, *by_ends.shape[-2:]) + scored
         log_wealth = by_corner.take(self.label_bet, axis=-1)
         log_wealth += self.log_stake[:, cells]
@@ -416,9 +416,10 @@ def _log_factors_of_z(
     """Return the log factors of observations, the least over each one's ends, on the first axis."""
     low, high = z.reshape(2, -1, *(1,) * no_gain.ndim)
     log_factors_of_z = np.zeros((z.shape[1], *no_gain.shape))
-    for is_on_group, of_zero, of_one in sides:
+    for is_on_group, factor_zero, factor_one in sides:
         factor = np.minimum(
-            low * of_one + (1.0 - low) * of_zero, high * of_one + (1.0 - high) * of_zero
+            low * factor_one + (1.0 - low) * factor_zero,
+            high * factor_one + (1.0 - high) * factor_zero,
         )
         log_factors_of_z += np.where(is_on_group, np.log(factor), 0.0)
     return log_factors_of_z

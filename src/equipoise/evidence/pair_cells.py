@@ -72,11 +72,13 @@ def largest_unfair(
     for bands, counts in zip(rates, pieces.counts, strict=True):
         all_bands = Band.stack(bands)
         if falls(bands):
-            least = compare.above(curves_of(all_bands.low, pieces.b).value(lam_b), gap)
-            frontier = curves_of(all_bands.high, pieces.a).largest_r_with(least, falling=True)
+            lowest_rate = compare.above(curves_of(all_bands.low, pieces.b).value(lam_b), gap)
+            frontier = curves_of(all_bands.high, pieces.a).largest_r_with(lowest_rate, falling=True)
         else:
-            most = compare.below(curves_of(all_bands.high, pieces.b).value(lam_b), gap)
-            frontier = curves_of(all_bands.low, pieces.a).largest_r_with(most, falling=False)
+            highest_rate = compare.below(curves_of(all_bands.high, pieces.b).value(lam_b), gap)
+            frontier = curves_of(all_bands.low, pieces.a).largest_r_with(
+                highest_rate, falling=False
+            )
         by_rate.append(np.where(counts, frontier, -inf))
     stacked = np.stack(by_rate)
     return stacked.max(axis=0), stacked.argmax(axis=0)
@@ -239,7 +241,7 @@ class CorridorHalves:
     active_rate: Ints
 
     @classmethod
-    def of(cls, wrong: WrongAnswers, a: int, b: int) -> CorridorHalves:
+    def split(cls, wrong: WrongAnswers, a: int, b: int) -> CorridorHalves:
         """Return both halves above all intervals over which the corridor is not empty.
 
         The upper half lies in ``[m(start), U(end)]``, the lower in ``[L(start), m(end)]``, where
@@ -282,7 +284,7 @@ def corridor_cells(wrong: WrongAnswers, a: int, b: int, sizes: Array) -> BandCel
     further that side is. The lower half mirrors it. Where the corridor narrows to nothing both
     sides are as near.
     """
-    halves = CorridorHalves.of(wrong, a, b)
+    halves = CorridorHalves.split(wrong, a, b)
     corners = _corridor_corners(wrong, a, b, halves)
     sides = np.array([[a, b]])
     low = np.stack([halves.bottom, halves.start], axis=1)

@@ -82,8 +82,8 @@ class CoverProgress:
 
     def remember_hardest(self, cell: int) -> None:
         """Put a cell in front of the hardest ones."""
-        others = [other for other in self.hardest if other != cell]
-        self.hardest = (cell, *others[: N_HARDEST_CELLS - 1])
+        remaining = [earlier for earlier in self.hardest if earlier != cell]
+        self.hardest = (cell, *remaining[: N_HARDEST_CELLS - 1])
 
 
 @dataclass(frozen=True)
@@ -248,21 +248,21 @@ class Refutation:
         """Make the evidence infinite against cells that were refuted by an earlier epoch's end.
 
         If there is one look, only the least of every run matters, and the next one if it is left
-        out: only these are asked about.
+        out: only these are checked.
         """
         run = np.searchsorted(run_starts, np.arange(len(cells)), side="right") - 1
-        is_unasked = np.ones(len(cells), dtype=bool)
-        while is_unasked.any():
-            asked = np.flatnonzero(is_unasked)
+        is_unchecked = np.ones(len(cells), dtype=bool)
+        while is_unchecked.any():
+            checked = np.flatnonzero(is_unchecked)
             if len(evidence) == 1:
                 order = np.lexsort((evidence[0], run))
                 least = order[np.diff(run[order], prepend=-1) > 0]
-                asked = least[is_unasked[least] & np.isfinite(evidence[0, least])]
-            if not len(asked):
+                checked = least[is_unchecked[least] & np.isfinite(evidence[0, least])]
+            if not len(checked):
                 break
-            is_unasked[asked] = False
-            for at_epoch_end in self._evidence_at_epoch_ends(cover, cells[asked]):
-                evidence[:, asked[at_epoch_end >= cover.bar]] = inf
+            is_unchecked[checked] = False
+            for at_epoch_end in self._evidence_at_epoch_ends(cover, cells[checked]):
+                evidence[:, checked[at_epoch_end >= cover.bar]] = inf
 
     def _least_evidence(self, cover: CoverProgress, look: CountPath) -> float:
         """Return the least evidence against a cell that stands; infinite if none does."""

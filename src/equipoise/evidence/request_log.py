@@ -124,12 +124,12 @@ class RequestLog:
         return len(self.groups)
 
     @property
-    def told(self) -> Array:
+    def n_told(self) -> Array:
         """Observations per group whose outcome is known, in label equivalents."""
         return np.asarray(self.labels[:, 0] + self.labels[:, 1])
 
     @property
-    def requested(self) -> Array:
+    def n_requested(self) -> Array:
         """Observations per group, known or not, in label equivalents."""
         return np.asarray(self.labels.sum(axis=1))
 
@@ -221,10 +221,10 @@ class RequestLog:
 
     def _in_label_equivalents(self, requests: list[int], change: Array, weights: Array) -> Array:
         """Return a change of outcomes in label equivalents: an outcome counts as its Z."""
-        zeros, ones, unknown = change.T
+        n_bad, n_good, n_unknown = change.T
         z_of_zero, z_of_one = self._ends_of(requests).T
-        z = zeros * z_of_zero + ones * z_of_one
-        return np.asarray((weights * [zeros + ones - z, z, unknown]).T)
+        z = n_bad * z_of_zero + n_good * z_of_one
+        return np.asarray((weights * [n_bad + n_good - z, z, n_unknown]).T)
 
     def set_random_accepts(self, counts: Array) -> None:
         """Put a test programme's labels in the place of those of an earlier look at its file.

@@ -309,7 +309,7 @@ def good_shares_of(state: AuditState) -> dict[str, Interval]:
     estimates = success_estimates(log)
     shares: dict[str, Interval] = {}
     for index, group in enumerate(audit.groups):
-        has_outcomes = bool(log.told[index])
+        has_outcomes = bool(log.n_told[index])
         estimate = float(estimates[index]) if has_outcomes else None
         shares[group] = Interval(float(lower_means[index]), float(upper_means[index]), estimate)
     return {group: shares[group] for group in groups}

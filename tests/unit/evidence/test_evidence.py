@@ -250,7 +250,7 @@ def test_a_block_of_labels_counts_as_its_labels_one_by_one(setup: Setup, seed: i
             assert one_by_one.verdict is None
             count(one_by_one, int(group), int(outcome))
         assert one_by_one.verdict is at_once.verdict
-        assert np.array_equal(one_by_one.log.requested, at_once.log.requested)
+        assert np.array_equal(one_by_one.log.n_requested, at_once.log.n_requested)
         assert np.array_equal(one_by_one.plan.shares, at_once.plan.shares)
         assert same(one_by_one, at_once, 0.0)
         if at_once.verdict is not None:
@@ -342,5 +342,5 @@ def test_the_wanted_group_is_the_one_behind_its_share() -> None:
         eligible = evidence.plan.eligible()
         assert eligible.any(), "some group is always welcome"
         request(evidence, rng.choice(np.flatnonzero(eligible)))
-    requested = evidence.log.requested
+    requested = evidence.log.n_requested
     assert requested / requested.sum() == pytest.approx(evidence.plan.shares, abs=0.15)

@@ -117,7 +117,7 @@ def test_a_block_of_observations_counts_as_one_by_one(setup: Setup, seed: int) -
                 one_by_one.advance()
         assert one_by_one.verdict is at_once.verdict
         assert one_by_one.log.n_requests == at_once.log.n_requests
-        assert np.allclose(one_by_one.log.requested, at_once.log.requested)
+        assert np.allclose(one_by_one.log.n_requested, at_once.log.n_requested)
         assert np.allclose(one_by_one.log.labels, at_once.log.labels)
         if at_once.verdict is not None:
             return
