@@ -168,6 +168,34 @@ def count(evidence: Evidence, group: int, outcome: int) -> Verdict | None:
     return evidence.advance()
 
 
+def random_events(setup: Setup, rng: np.random.Generator) -> list[tuple[str, int, int]]:
+    """Return a random order of asks, tells, withdrawals and corrections: kind, number, value."""
+    events: list[tuple[str, int, int]] = []
+    outcomes: dict[int, int] = {}
+    told: list[int] = []
+    for number, (group, outcome) in enumerate(setup.stream(vanishing=0.0)):
+        events.append(("ask", number, group))
+        outcomes[number] = outcome
+        for late in [n for n in outcomes if rng.random() < 0.3]:
+            events.append(("tell", late, UNKNOWN if rng.random() < 0.2 else outcomes.pop(late)))
+            outcomes.pop(late, None)
+            told.append(late)
+        if told and rng.random() < 0.1:
+            events.append(("correct", int(rng.choice(told)), int(rng.integers(2))))
+    return events
+
+
+def replay(evidence: Evidence, events: list[tuple[str, int, int]]) -> Evidence:
+    """Apply random events in order; return the evidence."""
+    for kind, number, value in events:
+        if kind == "ask":
+            assert request(evidence, value) == number
+        else:
+            record(evidence, number, value)
+            evidence.advance(replan=kind == "tell")
+    return evidence
+
+
 def groups_of(cells: NullCells, cell: int, bet: int) -> tuple[int, int]:
     """Return the groups a and b that a bet is on."""
     a, b = (np.broadcast_to(own, cells.log_stake.shape)[cell, bet] for own in cells.groups)

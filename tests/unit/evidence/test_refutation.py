@@ -1,0 +1,83 @@
+"""When a wrong answer is refuted: all cells are looked at, at all ends of epochs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.evidence import Evidence
+from equipoise.question import Verdict
+from tests.profiles import examples
+from tests.unit.evidence.states import Setup, random_events, random_setup, record, request, setups
+
+pytestmark = pytest.mark.slow
+
+
+@examples(3)
+@given(setups(most_groups=4, labels=150), st.integers(0, 2**32))
+def test_a_verdict_is_found_when_all_cells_are_looked_at(setup: Setup, seed: int) -> None:
+    """By definition: now, or at the end of an earlier epoch, of what is known now."""
+    rng, evidence = np.random.default_rng(seed), setup.start(0.2)
+    events = random_events(setup, rng)
+    for kind, number, value in events:
+        if kind == "ask":
+            request(evidence, value)
+            continue
+        record(evidence, number, value)
+        evidence.advance(replan=kind == "tell")
+        if kind == "tell" and evidence.verdict is None:
+            assert not any(refuted_by_definition(evidence))
+        elif kind == "correct":
+            assert any(refuted_by_definition(evidence)) == (evidence.verdict is not None)
+
+
+def refuted_by_definition(evidence: Evidence) -> list[bool]:
+    """Say of either wrong answer whether it is refuted, from the definition alone."""
+    epochs = evidence.log.epochs
+    counts = epochs.label_counts.cumsum(axis=0)
+    counts = counts[np.append(epochs.remembered_ends(), True)]  # ends of epochs, and now
+    found = []
+    for wrong_set in (evidence.refutation.unfair_set, evidence.refutation.fair_set):
+        least, bar = 0.0, wrong_set.bar
+        for cover in wrong_set.covers:
+            looks = np.array(
+                [
+                    np.exp(np.minimum(cover.cells.log_wealth(c, slice(None)), 600.0)).sum(axis=1)
+                    for c in counts
+                ]
+            )
+            standing = (looks < bar).all(axis=0)
+            least += looks[-1][standing].min(initial=np.inf)
+        found.append(bool(least >= bar))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_answer_is_given_once_its_evidence_reaches_what_is_needed(seed: int) -> None:
+    setup = random_setup(seed, most_groups=3, labels=60)
+    evidence = setup.start(0.3)
+    for group, outcome in setup.stream():
+        evidence.advance()
+        reached = set()
+        for answer in (Verdict.FAIR, Verdict.UNFAIR):
+            weight = evidence.refutation.evidence_for(answer)
+            if weight.e_value >= weight.needed * (1.0 - 1e-12):
+                reached.add(answer)
+        assert (evidence.verdict is None) == (not reached)
+        if evidence.verdict is not None:
+            assert evidence.verdict in reached
+            break
+        record(evidence, request(evidence, group), outcome)
+
+
+def test_covers_of_the_fair_set_share_the_level() -> None:
+    """With three groups and more every rate has its own cover, any of which may be refuted."""
+    for seed in range(12):
+        evidence = random_setup(seed, 6).start(0.04)
+        unfair_set = evidence.refutation.unfair_set
+        assert [cover.bar for cover in unfair_set.covers] == [1.0 / 0.04]
+        covers = evidence.refutation.fair_set.covers
+        for cover in covers:
+            assert cover.bar == pytest.approx(len(covers) / 0.04, rel=1e-12)
