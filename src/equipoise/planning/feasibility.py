@@ -315,7 +315,7 @@ def _forecast_cases(history: Past, question: Question, costs: Costs) -> tuple[Fo
     cases = scenarios(history.cells, question)
     usual_kinds = (ScenarioKind.RATIO, ScenarioKind.RANDOM_ACCEPTS)
     usual_cases = [case for case in cases if case.kind in usual_kinds]
-    return tuple(forecaster.forecast_case(case, search_rows=False) for case in usual_cases)
+    return tuple(forecaster.forecast_case(case) for case in usual_cases)
 
 
 def _is_freed(before: Forecast, without: Forecast) -> bool:

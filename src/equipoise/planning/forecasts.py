@@ -6,10 +6,8 @@ label tells as much as the mean (:class:`~equipoise.audits.label_work.LabelWork`
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from math import exp, log
 from statistics import NormalDist
 from typing import NamedTuple
@@ -51,7 +49,6 @@ FITTED_CONSTANTS = ForecastConstants()
 _NORMAL_QUANTILE = NormalDist().inv_cdf(COST_QUANTILES[-1])
 LEAST_DISTANCE = 0.1  # epsilons; what is nearer to the wrong answer costs no less
 ACCEPTABLE_WORK_FACTOR = 3.0  # rows are enough if the work is this many times an unlimited past's
-_KEPT_PASTS = 4
 PAST_FACTORS = [1.5**power for power in range(1, 35)]  # by which past rows are multiplied in turn
 
 
@@ -220,8 +217,7 @@ def forecast(
     >>> forecast(short, question, Costs(), cases)[0].is_decidable
     False
     """
-    forecaster = Forecaster(history, question, costs)
-    return tuple(forecaster.forecast_case(case) for case in cases)
+    return Forecaster(history, question, costs).forecast_cases(cases)
 
 
 def describe_rows_needed(undecided: Sequence[Forecast]) -> str:
@@ -302,18 +298,26 @@ class Forecaster:
     def __init__(self, history: Past, question: Question, costs: Costs) -> None:
         self._cells = history.cells
         self._question = question
-        # Kept for the next case, which needs about as many rows; a few only, for the memory.
-        self._label_work = lru_cache(_KEPT_PASTS)(lambda past: LabelWork(past, question, costs))
-        self._work_now = self._label_work(Past(history.cells, history.exact))
+        self._costs = costs
+        self._work_now = LabelWork(Past(history.cells, history.exact), question, costs)
         # Outcomes of approved people that are unknown stay unknown in an unlimited past.
-        self._work_unlimited = self._label_work(Past(history.cells, exact=True))
+        self._work_unlimited = LabelWork(Past(history.cells, exact=True), question, costs)
 
-    def forecast_case(self, case: Scenario, *, search_rows: bool = True) -> Forecast:
-        """Return the forecast of a case.
+    def forecast_cases(self, cases: Sequence[Scenario]) -> tuple[Forecast, ...]:
+        """Return the forecasts of cases, with the rows that those need which are not decided.
 
-        Where this past cannot decide the case, most of the time goes into the search for a number
-        of rows that could. Without ``search_rows`` the forecast has none.
+        Where this past cannot decide the cases, most of the time goes into the search for a number
+        of rows that could.
         """
+        forecasts = [self.forecast_case(case) for case in cases]
+        undecided = [place for place, made in enumerate(forecasts) if not made.is_decidable]
+        rows_needed = self._rows_needed([cases[place] for place in undecided])
+        for place, rows in zip(undecided, rows_needed, strict=True):
+            forecasts[place] = replace(forecasts[place], rows=rows)
+        return tuple(forecasts)
+
+    def forecast_case(self, case: Scenario) -> Forecast:
+        """Return the forecast of a case, without the rows that it needs if it is not decided."""
         parts = self.split_case(case)
         if not np.isfinite(parts.work):
             return Forecast(
@@ -321,7 +325,6 @@ class Forecaster:
                 cost={f"{quantile:g}": None for quantile in COST_QUANTILES},
                 labels=dict.fromkeys(self._cells, 0.0),
                 people=0.0,
-                rows=self._rows_needed(case) if search_rows else None,
             )
         median = median_cost(parts)
         is_near = parts.distance < 1.0
@@ -366,8 +369,35 @@ class Forecaster:
             labels=work.labels,
         )
 
-    def _rows_needed(self, case: Scenario) -> float | None:
-        """Return how many past rows like these would be enough; None if no number is."""
+    def _rows_needed(self, cases: Sequence[Scenario]) -> list[float | None]:
+        """Return how many past rows like these would be enough for each case; None if none are."""
+        rows_needed: list[float | None] = [None] * len(cases)
+        searched = []
+        for place, case in enumerate(cases):
+            acceptable = self._acceptable_work(case)
+            if acceptable is not None:
+                searched.append(_RowSearch(place, case, *acceptable))
+        # Where no number is enough, one look at the largest tells it.
+        last = len(PAST_FACTORS) - 1
+        possible, _ = self._split_by_rows(searched, last)
+        # All cases are halved together, because making the work of a past takes long and trying a
+        # case on it does not. Only one past is kept at a time, for the memory.
+        pending = [(0, last, possible)]
+        while pending:
+            first, enough, some = pending.pop()
+            if not some:
+                continue
+            if first == enough:
+                for search in some:
+                    rows_needed[search.place] = self._cells.total * PAST_FACTORS[first]
+                continue
+            middle = (first + enough) // 2
+            decided, undecided = self._split_by_rows(some, middle)
+            pending += [(first, middle, decided), (middle + 1, enough, undecided)]
+        return rows_needed
+
+    def _acceptable_work(self, case: Scenario) -> tuple[float, tuple[Verdict, ...]] | None:
+        """Return how much work is acceptable, and the verdicts that can take so little; or None."""
         least_work = {}
         for verdict in DECIDED_VERDICTS:
             least_work[verdict] = self._work_unlimited.for_verdict(verdict, case.r).cost
@@ -375,17 +405,33 @@ class Forecaster:
         if not np.isfinite(cheapest):
             return None
         acceptable = ACCEPTABLE_WORK_FACTOR * max(cheapest, self._work_now.pilot_cost(case.r))
-        verdicts = [verdict for verdict in DECIDED_VERDICTS if least_work[verdict] <= acceptable]
+        verdicts = tuple(v for v in DECIDED_VERDICTS if least_work[v] <= acceptable)
+        return acceptable, verdicts
 
-        def is_enough(factor: float) -> bool:
-            work = self._label_work(Past(_multiply_rows(self._cells, factor)))
-            return any(work.for_verdict(verdict, case.r).cost <= acceptable for verdict in verdicts)
+    def _split_by_rows(
+        self, searched: Sequence[_RowSearch], factor: int
+    ) -> tuple[list[_RowSearch], list[_RowSearch]]:
+        """Return the cases for which a past multiplied by a factor is enough, and the others."""
+        enough: list[_RowSearch] = []
+        not_enough: list[_RowSearch] = []
+        if not searched:
+            return enough, not_enough
+        past = Past(_multiply_rows(self._cells, PAST_FACTORS[factor]))
+        work = LabelWork(past, self._question, self._costs)
+        for search in searched:
+            costs = (work.for_verdict(verdict, search.case.r).cost for verdict in search.verdicts)
+            is_enough = any(cost <= search.acceptable for cost in costs)
+            (enough if is_enough else not_enough).append(search)
+        return enough, not_enough
 
-        # Where no number is enough, one look at the largest tells it, for every case of the plan.
-        if not is_enough(PAST_FACTORS[-1]):
-            return None
-        first_enough = bisect_left(PAST_FACTORS[:-1], True, key=is_enough)
-        return self._cells.total * PAST_FACTORS[first_enough]
+
+class _RowSearch(NamedTuple):
+    """A case for which a number of past rows is searched: its place, and what is enough."""
+
+    place: int
+    case: Scenario
+    acceptable: float
+    verdicts: tuple[Verdict, ...]
 
 
 def _multiply_rows(cells: Cells, factor: float) -> Cells:
