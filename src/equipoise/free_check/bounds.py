@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations, product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -280,13 +281,24 @@ def pairs_of_rates(
 
 def _raise_lower_bound(rate_pair: RatePair, lower: float, upper: float, tolerance: float) -> float:
     """Return the largest certified lower bound of the gap between two bounds, by bisection."""
+    pieces = rate_pair.all_levels()
     while upper - lower > tolerance:
         middle = (lower + upper) / 2.0
-        if rate_pair.exceeds(middle):
+        left = rate_pair.possible_levels(middle, pieces)
+        if left is None:
             lower = middle
         else:
+            # No smaller gap is possible where this one is not, so the search goes on from here.
             upper = middle
+            pieces = left
     return lower
+
+
+class LevelPieces(NamedTuple):
+    """Pieces of the rate levels from 0 to 1: where each begins and ends."""
+
+    low: Array
+    high: Array
 
 
 @dataclass(frozen=True)
@@ -312,20 +324,32 @@ class RatePair:
 
     def exceeds(self, gap: float) -> bool:
         """Say whether one of the two gaps is certainly larger than ``gap``, whatever every r is."""
+        return self.possible_levels(gap, self.all_levels()) is None
+
+    def all_levels(self) -> LevelPieces:
+        """Return all rate levels, in the pieces into which they are cut at first."""
         edges = np.linspace(0.0, 1.0, _FIRST_PIECES + 1)
-        low = edges[:-1]
-        high = edges[1:]
+        return LevelPieces(edges[:-1], edges[1:])
+
+    def possible_levels(self, gap: float, pieces: LevelPieces) -> LevelPieces | None:
+        """Return pieces outside which both gaps cannot be at most ``gap``; None if they never can.
+
+        ``pieces`` must hold every level at which they can.
+        """
+        low, high = pieces
         while True:
             middle = (low + high) / 2.0
-            # A single level at which both gaps fit is a counterexample.
-            if self._may_keep_to(gap, middle, middle).any():
-                return False
-            is_undecided = self._may_keep_to(gap, low, high)
+            # Single levels and whole pieces are tried in one call: both are few, as a rule.
+            starts = np.concatenate([middle, low])
+            ends = np.concatenate([middle, high])
+            fits_at_middle, is_undecided = np.split(self._may_keep_to(gap, starts, ends), 2)
+            if fits_at_middle.any():  # a counterexample
+                return LevelPieces(low, high)
             if not is_undecided.any():
-                return True
+                return None
             # Giving up is safe: the bound is then lower than it could be, and still holds.
             if (high - low).max() < _NARROWEST_PIECE or is_undecided.sum() > _MOST_PIECES:
-                return False
+                return LevelPieces(low, high)
             undecided_middle = middle[is_undecided]
             low = np.append(low[is_undecided], undecided_middle)
             high = np.append(undecided_middle, high[is_undecided])
