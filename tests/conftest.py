@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
 
+from equipoise.evidence import boxes, null_cells
 from tests.support.postgres import postgres
 
 if TYPE_CHECKING:
@@ -16,6 +19,28 @@ if TYPE_CHECKING:
 
 READER = duckdb.connect(f":memory:{os.getpid()}")  # while it is open others need not start
 CHROMIUM = "/usr/bin/chromium"
+KEPT_COVERS = 64  # of as many questions about as many pasts; an audit keeps those of two
+
+
+def pytest_configure() -> None:
+    """Keep the null cells of more audits: many tests begin with one past and question."""
+    for module, names in (
+        (boxes, ("_unfair_covers", "_fair_covers")),
+        (null_cells, ("unfair_covers", "fair_covers")),
+    ):
+        for name in names:
+            cached = getattr(module, name)
+            setattr(module, name, lru_cache(KEPT_COVERS)(cached.__wrapped__))
+
+
+def pytest_collection_finish() -> None:
+    """Spare what is imported by now the search for cycles, which would go through all of it."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # libraries look at the end for what was never freed
 
 
 @pytest.fixture(scope="session")
