@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from equipoise.service import uploads
+from equipoise.service import table_reader
+from equipoise.service.reader_process import ReaderProcess
 from tests.profiles import quick
 from tests.service.attacking import form_key, log_in
 from tests.support.hmda import write_files
@@ -89,10 +90,42 @@ def test_the_reader_has_limits_of_its_own() -> None:
     limits = "[resource.getrlimit(k)[0] for k in (resource.RLIMIT_CPU, resource.RLIMIT_DATA)]"
     words = f"m['_limit'](300 << 20, 20, '/tmp'); print({limits})"
     program = f"import resource, runpy, sys; m = runpy.run_path(sys.argv[1]); {words}"
-    reader = Path(uploads.__file__).with_name("table_reader.py")
-    line = [sys.executable, "-c", program, str(reader)]
+    line = [sys.executable, "-c", program, table_reader.__file__]
     done = subprocess.run(line, capture_output=True, check=True, text=True)
     assert json.loads(done.stdout) == [20, 600 << 20]
+
+
+def test_the_reader_outlives_its_jobs_and_is_started_again_if_it_was_killed(
+    tmp_path: Path,
+) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("g,d,o\nA,1,1\nA,0,\nB,1,0\nB,0,\n")
+    limits = {"memory": 300 << 20, "seconds": 20}
+    job = {"path": str(table), "folder": str(tmp_path), "options": COLUMNS, **limits}
+    answer_file = tmp_path / table_reader.ANSWER_NAME
+    reader = ReaderProcess()
+
+    def program() -> subprocess.Popen[bytes]:
+        assert reader._program is not None
+        return reader._program
+
+    found = reader.answer(job)
+    assert set(found["found"]["cells"]) == {"A", "B"}
+    first = program()
+    threads = Path(f"/proc/{first.pid}/task")
+    assert len([*threads.iterdir()]) == 1  # a process with threads cannot be forked safely
+    answer_file.unlink()
+    assert reader.answer({**job, "memory": 0}) is None
+    assert reader.answer(job) == found
+    assert program() is first
+    first.kill()
+    first.wait()
+    assert reader.answer(job) == found
+    second = program()
+    assert second is not first
+    reader.close()
+    assert second.returncode is not None
+    assert reader.answer(job) is None
 
 
 @pytest.mark.parametrize("megabytes", quick([2], full=[200]))

@@ -90,6 +90,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     stop.set()
     if settings.demo:
         arrivals.join(5.0)
+    app.state.uploads.close()
     app.state.audits.close()
     app.state.store.close()
     app.state.checkpoints.close()

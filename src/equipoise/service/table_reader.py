@@ -1,17 +1,21 @@
-"""A program that reads one table within limits of memory and time, and answers in JSON.
+"""A program that reads tables, each in a process with limits of memory and time of its own.
 
-The service runs it for an uploaded table in a separate process, so that a hostile file can only
-stop this process. An empty answer means that the limits were reached.
+It waits for jobs on standard input, a line of JSON each, and forks a process for every one. So a
+hostile file can only stop that process, and the libraries that read tables are loaded once. The
+process leaves its answer, in JSON, in the folder of the job. No answer, or half of one, means that
+the limits were reached.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import resource
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from equipoise.errors import EquipoiseError, InvalidInput
 from equipoise.history.problems import InvalidReading, UnreadTable
@@ -20,26 +24,55 @@ MAX_PEOPLE = 100_000  # people in one upload
 MAX_ANSWER_CHARACTERS = 64 << 20  # that the service is ready to read
 MAX_COLUMNS = 500  # of a table and its outcomes that are listed
 MAX_VALUE_CHARACTERS = 200  # of a value that is listed
+ANSWER_NAME = "answer.json"  # of the file in the folder of a job
 TABLE, OUTCOMES = "table", "outcomes"  # what the two files are called in a list of columns
 ADDRESS_SPACE_HEADROOM = 3 << 30  # bytes that engines reserve without using them
 
 
 def _main() -> None:
-    """Read one table as the job on standard input says; answer on standard output."""
-    job = json.load(sys.stdin)
-    _limit(job["memory"], job["seconds"], job["folder"])
+    """Do the jobs on standard input in turn, until it ends; say on standard output that one ended.
+
+    Nothing here may start a thread, because a process with threads cannot be forked safely.
+    """
+    import equipoise.history.counting
+    import equipoise.history.guided_reading
+    import equipoise.people  # noqa: F401
+
+    for line in sys.stdin.buffer:
+        process = os.fork()
+        if process == 0:
+            _do_job(json.loads(line))
+        os.waitpid(process, 0)
+        sys.stdout.write("ended\n")
+        sys.stdout.flush()
+
+
+def _do_job(job: Mapping[str, Any]) -> NoReturn:
+    """Read a table as the job says, leave the answer in its folder, and end this process."""
+    try:
+        with open(os.devnull, "r+") as nothing:  # what a library prints is no answer
+            os.dup2(nothing.fileno(), sys.stdin.fileno())
+            os.dup2(nothing.fileno(), sys.stdout.fileno())
+        signal.alarm(2 * job["seconds"])  # the limit of processor time ends most jobs before
+        _limit(job["memory"], job["seconds"], job["folder"])
+        answer_text = json.dumps(_answer(job), default=str)
+        if len(answer_text) <= MAX_ANSWER_CHARACTERS:
+            Path(job["folder"], ANSWER_NAME).write_text(answer_text, "utf-8")
+    finally:
+        os._exit(0)  # what was loaded before the fork is not this process's to tidy up
+
+
+def _answer(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is found in a table, or why it cannot be read."""
     try:
         _require_table(job["path"])
-        answer: dict[str, Any] = {"found": _find(job)}
+        return {"found": _find(job)}
     except MemoryError:
-        return
+        raise
     except Exception as error:  # a broken file may raise anything in the library that reads it
         if "Out of Memory" in str(error):  # of the engine, whose limit is smaller
-            return
-        answer = _refusal(error)
-    answer_text = json.dumps(answer, default=str)
-    if len(answer_text) <= MAX_ANSWER_CHARACTERS:
-        sys.stdout.write(answer_text)
+            raise
+        return _refusal(error)
 
 
 def _refusal(error: Exception) -> dict[str, Any]:

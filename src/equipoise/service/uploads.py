@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
@@ -27,11 +24,11 @@ from equipoise.messages import Problem, ReadingProposal
 from equipoise.people import MissingColumn, NumberedRow, PeopleTable
 from equipoise.service.forms import Form, read_own_form
 from equipoise.service.problems import HttpProblem
+from equipoise.service.reader_process import ReaderProcess
 from equipoise.service.settings import ServiceSettings
 
 TABLE_SUFFIXES = (".csv", ".parquet", ".xlsx")
 COPY_BYTES = 1 << 20  # that are copied at a time
-READER_COMMAND = (sys.executable, "-P", str(Path(__file__).with_name("table_reader.py")))
 
 
 COLUMN_CONTENTS = {
@@ -57,8 +54,13 @@ class Uploads:
 
     def __init__(self, settings: ServiceSettings) -> None:
         self._settings = settings
+        self._reader = ReaderProcess()
         self._reading_turn = asyncio.Lock()
         self._busy_callers: set[str] = set()
+
+    def close(self) -> None:
+        """End the program that reads tables."""
+        self._reader.close()
 
     @contextlib.asynccontextmanager
     async def receive_form(self, request: Request) -> AsyncIterator[Form]:
@@ -116,22 +118,15 @@ class Uploads:
         return answer["found"]
 
     async def _run_reader(self, job: Mapping[str, Any]) -> Any:
-        """Return the answer of the reader's process, or an error if it hits its limits."""
+        """Return the answer of the program that reads tables, or an error if it hits its limits."""
         memory = self._settings.read_memory
         seconds = self._settings.read_seconds
-        job_text = json.dumps({**job, "memory": memory, "seconds": seconds}).encode()
-        try:
-            process = await asyncio.to_thread(
-                subprocess.run,
-                READER_COMMAND,
-                input=job_text,
-                capture_output=True,
-                timeout=2 * seconds,  # the limit of processor time ends it before
-            )
-            return json.loads(process.stdout)
-        except (subprocess.TimeoutExpired, ValueError):  # no answer, or none that is JSON
+        limited_job = {**job, "memory": memory, "seconds": seconds}
+        answer = await asyncio.to_thread(self._reader.answer, limited_job)
+        if answer is None:
             limit_text = f"reading this table takes more than {memory >> 20:,} MB or {seconds} s"
             return {"error": f"{limit_text}; send fewer rows or columns, or count it by Python"}
+        return answer
 
 
 def _copy_upload(upload: UploadFile, path: Path) -> None:
