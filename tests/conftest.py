@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from equipoise.evidence import boxes, null_cells
+from equipoise.evidence import boxes, wrong_answers
 from tests.support.postgres import postgres
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def pytest_configure() -> None:
     """Keep the null cells of more audits: many tests begin with one past and question."""
     for module, names in (
         (boxes, ("_unfair_covers", "_fair_covers")),
-        (null_cells, ("unfair_covers", "fair_covers")),
+        (wrong_answers, ("unfair_covers", "fair_covers")),
     ):
         for name in names:
             cached = getattr(module, name)
