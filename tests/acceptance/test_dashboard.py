@@ -67,6 +67,21 @@ def test_from_a_table_to_a_verdict(served: Served, browser: Browser, tmp_path: P
     page.get_by_role("button", name="Check the data").click()
     expect(page.locator(".answer .word")).to_have_text("INCONCLUSIVE")
     page.get_by_role("button", name="Plan an audit").click()
+    # A slider plans again at once, and trial runs simulate the audit.
+    forecast = page.locator("#forecast")
+    expect(forecast.get_by_role("rowheader").nth(1)).to_be_visible()  # several cases
+    for group in "AB":
+        slider = page.get_by_label(f"{group}: of 100 denied people")
+        slider.focus()
+        slider.press("End")
+        expect(slider).to_be_focused()
+        expect(page.locator("#prices").get_by_label(group, exact=True)).to_be_checked()
+    expect(forecast.get_by_role("rowheader")).to_have_text(["as you say"])
+    page.get_by_role("button", name="Run 12 trial audits").click()
+    expect(page.locator("#forecast h3")).to_have_text("Trial runs", timeout=60_000)
+    expect(forecast.locator("td[data-h='Runs with a verdict']")).to_have_text("100%")
+    expect(page.get_by_label("A: of 100 denied people")).to_have_value("100")
+    require_accessible(page)
     page.locator("#begin").get_by_label("Name").fill("loans & <b>more</b>")
     page.get_by_role("button", name="Begin the audit").click()  # a budget is asked for
     expect(page.get_by_role("alert")).to_contain_text("'budget' is needed")

@@ -17,10 +17,12 @@ from pathlib import Path
 import httpx
 import openpyxl
 
+import equipoise as eq
 from equipoise.history import History
 from equipoise.ledger import LiveAudit
 from equipoise.ledger.commands import Correct
 from equipoise.ledger.proof import read_checkpoints
+from equipoise.planning.case_rows import case_rows
 from tests.conformance.ledgers import create, run
 from tests.service.attacking import clicked, form_key, log_in
 from tests.support.serving import ASK, PAST, Served
@@ -245,6 +247,52 @@ def test_money_is_in_one_unit_and_no_digit_of_it_is_lost(served: Served) -> None
     assert "at its worst, 12,345.67 EUR; 12,345.66 EUR does not" in refused.text
     assert "--budget" not in refused.text
     assert browser.post("/audits", data={**form, "budget": "12,345.67"}).status_code == 303
+
+
+def test_a_plan_takes_what_sliders_say_and_trial_runs(served: Served) -> None:
+    """Between 3acd69ad and 1de47181 the browser had neither slider nor a place for trial runs."""
+    browser = log_in(served)
+    form = {"cells": json.dumps(PAST), "form_key": form_key(browser.get("/check").text)}
+    form |= {"metric": "equal_opportunity", "tolerance": "10", "margin": "20"}
+
+    def plan(**fields: str) -> str:
+        return browser.post("/check", data={**form, "step": "plan", **fields}).text
+
+    several = plan()
+    for position, group in enumerate(PAST):
+        slider = f'name="denied_rate_{position}" min="0" max="100"'
+        assert slider in several
+        assert f'aria-label="{group}: of 100 denied people' in several
+    assert case_table(several).count('<th scope="row">') > 2  # several cases
+    # What nobody ticked changes nothing.
+    assert case_table(plan(denied_rate_0="77")) == case_table(several)
+    known = dict.fromkeys((f"known_{position}" for position in range(len(PAST))), "1")
+    low = plan(**known, denied_rate_0="20", denied_rate_1="20")
+    assert "as you say" in case_table(low)
+    assert case_table(low) != case_table(plan(**known, denied_rate_0="20", denied_rate_1="90"))
+    assert 'value="20" aria-label' in low  # the slider stays where it was put
+    asked = eq.Question("equal_opportunity", 0.1, 0.2)
+    made = eq.plan(
+        eq.History.from_cells(PAST), asked, denied_rate=dict.fromkeys(PAST, 0.2), trial_runs=12
+    )
+    trials = plan(**known, denied_rate_0="20", denied_rate_1="20", step="trials")
+    assert "Trial runs</h3>" in trials
+    assert "12 trial runs a case" in trials
+    (row,) = case_rows(made)
+    assert "Runs with a verdict" in row
+    for name, figure in row.items():
+        shown = f"{figure:,}" if isinstance(figure, int) else str(figure)
+        assert shown in case_table(trials), name
+    assert "Trial runs</h3>" not in low
+    for percent in ("-1", "101", "nan", "many"):
+        assert browser.post(
+            "/check", data={**form, "step": "plan", "known_0": "1", "denied_rate_0": percent}
+        ).status_code == 422  # fmt: skip
+
+
+def case_table(page: str) -> str:
+    """Return the figures of the plan on a page."""
+    return page.partition('<div id="forecast"')[2].partition("</div>")[0]
 
 
 WORDS = {"group": "cover", "decision": "icu", "outcome": "result"}

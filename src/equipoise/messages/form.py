@@ -81,7 +81,6 @@ QUESTION_TITLES: Mapping[str, str] = {
     "deciders": "cases fall to deciders as if at random",
     "feature": "Each request",
     "label": "Each override that ends badly",
-    "denied_rates": "Shares of denied people who would do well, if you know them, one per line",
     "arrivals_per_day": "People who arrive in a day",
     "outcome_after": "Days until an outcome is known",
 }

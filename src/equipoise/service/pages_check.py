@@ -46,6 +46,7 @@ from equipoise.service.question_form import (
     read_deciders,
     read_plan_options,
     read_questions,
+    read_sliders,
     sent_prices,
     sent_question,
 )
@@ -56,6 +57,7 @@ from equipoise.worlds.data import fico_lender
 router = APIRouter(include_in_schema=False)
 
 TRIAL_RUNS = 12  # simulated audits, if they are asked for
+PLAN_STEPS = ("plan", "trials")
 EXAMPLE_SOURCE = "Example lender: the credit scores of 174,047 people"
 APPROVED_BY_TWO = ("budget", "concluded", "corrected")
 """What a second person approves, if that is ticked."""
@@ -196,25 +198,31 @@ def _result(form: Form, past: CountedPast, audits: OpenAudits, step: str) -> Any
     # An audit is offered only where the historical data leave the question open.
     is_open = len(findings) == 1 and findings[0].verdict is Verdict.INCONCLUSIVE
     shown: dict[str, Any] = {"findings": findings}
-    if step == "plan" and is_open:
-        shown["plan"] = _plan(form, past, questions[0], costs, audits)
+    if step in PLAN_STEPS and is_open:
+        trial_runs = TRIAL_RUNS if step == "trials" else 0
+        shown["plan"] = _plan(form, past, questions[0], costs, audits, trial_runs)
     shown["can_begin"] = "plan" in shown or step == "begin"
     return shown
 
 
 def _plan(
-    form: Form, past: CountedPast, question: Question, costs: Costs, audits: OpenAudits
+    form: Form,
+    past: CountedPast,
+    question: Question,
+    costs: Costs,
+    audits: OpenAudits,
+    trial_runs: int,
 ) -> dict[str, Any]:
-    """Return the plan of an audit with its tables."""
+    """Return the plan of an audit with its tables, and the sliders that it takes."""
+    options = read_plan_options(form, past, question)
     made = Plan.from_dict(
-        audits.make_plan(
-            *(past.history, question, costs),
-            trial_runs=TRIAL_RUNS if form.text("trial_runs") else 0,
-            **read_plan_options(form, past),
-        )
+        audits.make_plan(past.history, question, costs, trial_runs=trial_runs, **options)
     )
     return {
         "made": made,
+        "has_trials": any(case.trial_runs for case in made.cases),
+        "sliders": read_sliders(form, past, question),
+        "n_trial_runs": TRIAL_RUNS,
         "rows": case_rows(made),
         "times": time_and_money_rows(made) if made.times else [],
         "caption": explain_cases(made) if made.cases else "",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
 from equipoise.comparison import Comparison
-from equipoise.errors import InvalidInput, UnknownName, require_in_unit
+from equipoise.errors import InvalidInput, UnknownName
 from equipoise.free_check.assumptions import NO_BETTER, Assume
 from equipoise.messages.form import COMPARE_TITLES, DIRECTION_TITLES, QUESTION_TITLES
 from equipoise.metrics import METRICS
+from equipoise.planning.scenarios import denied_rates_by_ratio
 from equipoise.question import Costs, Question
 from equipoise.service.counted_past import CountedPast
 from equipoise.service.forms import Form
@@ -17,7 +20,9 @@ from equipoise.service.forms import Form
 QUESTION_FIELDS = ("metric", "also", "tolerance", "margin", "error", "error_fair", "error_unfair",
                    "compare", "against", "direction", "leave_out", "all_rates", "no_better",
                    "limits", "deciders")  # fmt: skip
-PRICE_FIELDS = ("feature", "label", "denied_rates", "arrivals_per_day", "outcome_after")
+PRICE_FIELDS = ("feature", "label", "arrivals_per_day", "outcome_after")
+DENIED_RATE = "denied_rate_"  # and a group's position among all groups: a slider, in percent
+IS_KNOWN = "known_"  # and the position: whether the plan takes what the slider says
 EVERY_METRIC = "all"
 USUAL_METRIC = "equalized_odds"
 USUAL_PERCENTAGES = {"tolerance": "5", "margin": "5", "error": "5"}
@@ -43,10 +48,11 @@ def sent_question(form: Form) -> list[tuple[str, str]]:
 
 def sent_prices(form: Form) -> list[tuple[str, str]]:
     """Return the prices of an audit as they travel with another form."""
-    return _sent_fields(form, PRICE_FIELDS)
+    sliders = [name for name, _ in form.multi_items() if name.startswith((DENIED_RATE, IS_KNOWN))]
+    return _sent_fields(form, (*PRICE_FIELDS, *sliders))
 
 
-def _sent_fields(form: Form, names: tuple[str, ...]) -> list[tuple[str, str]]:
+def _sent_fields(form: Form, names: Sequence[str]) -> list[tuple[str, str]]:
     fields = [(name, str(value)) for name, value in form.multi_items() if name in names]
     return [(name, value) for name, value in fields if value.strip()]
 
@@ -135,33 +141,73 @@ def read_costs(form: Form) -> Costs:
     return Costs(feature=form.number("feature", 0.0), label=form.number("label", 1.0))
 
 
-def read_plan_options(form: Form, past: CountedPast) -> dict[str, Any]:
+@dataclass(frozen=True)
+class DeniedRateSlider:
+    """How many of a group's denied people would do well, as a form has it.
+
+    Attributes
+    ----------
+    group
+        The group.
+    position
+        Its position among all groups, which is part of the names of its fields.
+    percent
+        What the slider says; the usual share until somebody moves it.
+    is_known
+        Whether the plan takes it. Otherwise the plan has several cases.
+    """
+
+    group: str
+    position: int
+    percent: float
+    is_known: bool
+
+    @property
+    def name(self) -> str:
+        """The name of the slider's field."""
+        return f"{DENIED_RATE}{self.position}"
+
+    @property
+    def known_name(self) -> str:
+        """The name of the field that says whether it is known."""
+        return f"{IS_KNOWN}{self.position}"
+
+
+def read_sliders(form: Form, past: CountedPast, question: Question) -> list[DeniedRateSlider]:
+    """Return a slider for every group that the question compares.
+
+    Raises
+    ------
+    InvalidInput
+        If a slider does not say a number from 0 to 100.
+    """
+    cells = past.history.cells
+    left_out = question.resolve(cells).left_out
+    sliders = []
+    for position, (group, usual_rate) in enumerate(denied_rates_by_ratio(cells).items()):
+        if group in left_out:
+            continue
+        percent = form.number(f"{DENIED_RATE}{position}", round(100.0 * usual_rate))
+        if not 0.0 <= percent <= 100.0:  # "not a number" is refused as well
+            raise InvalidInput(
+                f"of 100 denied people of {group}, 0 to 100 would do well; got {percent!r}"
+            )
+        is_known = bool(form.text(f"{IS_KNOWN}{position}"))
+        sliders.append(DeniedRateSlider(group, position, percent, is_known))
+    return sliders
+
+
+def read_plan_options(form: Form, past: CountedPast, question: Question) -> dict[str, Any]:
     """Return further arguments of a plan: what is known of the denied, and the pace."""
     options: dict[str, Any] = {}
     for name in ("arrivals_per_day", "outcome_after"):
         if form.text(name):
             options[name] = form.number(name, 0.0)
-    denied_rates = _read_denied_rates(form.text("denied_rates"), past)
+    sliders = read_sliders(form, past, question)
+    denied_rates = {slider.group: slider.percent / 100.0 for slider in sliders if slider.is_known}
+    if len(denied_rates) == len(sliders):
+        # Nothing is left to guess. Groups that are left out do not matter to the question.
+        denied_rates = denied_rates_by_ratio(past.history.cells) | denied_rates
     if denied_rates:
         options["denied_rate"] = denied_rates
     return options
-
-
-def _read_denied_rates(text: str, past: CountedPast) -> dict[str, float]:
-    """Return the shares of lines such as ``Black=0.3``."""
-    rates = {}
-    for line in text.splitlines():
-        if not line.strip():
-            continue
-        group, _, share = line.rpartition("=")
-        group = group.strip()
-        if group not in past.history.cells:
-            raise UnknownName("group", group, past.history.cells)
-        try:
-            rates[group] = float(share)
-        except ValueError:
-            raise InvalidInput(
-                f"the share of {group!r} must be a number from 0 to 1; got {share.strip()[:40]!r}"
-            ) from None
-        require_in_unit(f"share of {group}", rates[group])
-    return rates

@@ -54,7 +54,7 @@ if (check) {
     }
     check.replaceChildren(...news.childNodes);
     if (step === "values") return;  // the values stand below the column that was chosen
-    const place = step === "columns" ? "#reading > section:nth-of-type(2)" : step === "plan" ? "#plan" : "#result";
+    const place = step === "columns" ? "#reading > section:nth-of-type(2)" : ["plan", "trials"].includes(step) ? "#plan" : "#result";
     (check.querySelector("[role=alert]") ?? check.querySelector(place))?.scrollIntoView();
   };
 
@@ -75,12 +75,47 @@ if (check) {
     }
   };
 
+  let waiting = null, turn = 0;
+
   check.addEventListener("submit", (event) => {
     const button = event.submitter;
     const form = event.target;
     if (!form.action.endsWith("/check") || button?.name === "example" || "whole" in (button?.dataset ?? {})) return;
     event.preventDefault();
+    clearTimeout(waiting);
+    turn++;  // an answer that is still under way is out of date
     send(form, button);
+  });
+
+  // A slider or a price plans again at once. Only the figures are replaced, so the slider keeps the focus.
+  const planAgain = async (form) => {
+    const mine = ++turn;
+    const data = new FormData(form);
+    data.append("step", "plan");
+    const forecast = check.querySelector("#forecast");
+    forecast.setAttribute("aria-busy", "true");
+    try {
+      const answer = await fetch(form.action, { method: "POST", body: data });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const news = page.getElementById("forecast") ?? page.querySelector("[role=alert]");
+      if (mine !== turn || !forecast.isConnected || !news) return;
+      forecast.replaceChildren(...(news.id ? news.childNodes : [news]));
+      const prices = page.querySelector("#begin .sent");
+      if (prices) check.querySelector("#begin .sent")?.replaceWith(prices);
+    } finally {
+      if (mine === turn) forecast.removeAttribute("aria-busy");
+    }
+  };
+  check.addEventListener("input", (event) => {
+    const form = event.target.closest("#prices");
+    if (!form) return;
+    const slider = event.target.closest(".slider");
+    if (slider && event.target.type === "range") {
+      slider.querySelector("output").textContent = event.target.value;
+      slider.querySelector("input[type=checkbox]").checked = true;
+    }
+    clearTimeout(waiting);
+    waiting = setTimeout(planAgain, 250, form);
   });
 
   check.addEventListener("change", (event) => {
