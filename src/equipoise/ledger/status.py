@@ -100,6 +100,13 @@ class Status(JsonValue, Displayable):
         """Write minor units as people read money."""
         return format_money(amount, self.currency, self.decimals)
 
+    def short_money(self, amount: float) -> str:
+        """Write minor units as :meth:`money` does, a whole amount without decimals."""
+        unit = 10**self.decimals
+        if amount % unit:
+            return self.money(amount)
+        return format_money(amount // unit, self.currency, 0)
+
     @property
     def no_more(self) -> str:
         """Which verdicts were reached and taken back, in words; empty if none."""

@@ -152,6 +152,11 @@ class Answer:
         return f"{self.gap.hundredths}{'% of the highest rate' if is_ratio else ' points'}"
 
     @property
+    def is_who_estimated(self) -> bool:
+        """Whether :attr:`who` rests on estimates, which pictures show as a hollow dot."""
+        return self.largest_estimated is not None and self.largest_estimated.estimate is not None
+
+    @property
     def who(self) -> str:
         """The two groups that differ most, as a clause without a full stop; or nothing.
 

@@ -60,10 +60,16 @@ def explain_cases(plan: Plan) -> str:
     n_trial_runs = plan.cases[0].trial_runs
     method = f"{n_trial_runs} trial runs a case" if n_trial_runs > 0 else "forecast"
     sentences = [f"Adaptive audit, {method}. Typical numbers are medians."]
-    if any(case.scenario.ratio is not None for case in plan.cases):
+    by_ratio = [case.scenario.r for case in plan.cases if case.scenario.ratio is not None]
+    if by_ratio:
+        # What was known of a group beforehand is the same in every case.
+        is_any_known = len(by_ratio) > 1 and any(
+            all(rates[group] == rate for rates in by_ratio) for group, rate in by_ratio[0].items()
+        )
+        which = "every other group" if is_any_known else "every group"
         sentences.append(
-            "A row with a percentage assumes it for every group. The cost can be higher if the "
-            "groups differ."
+            f"A row with a percentage assumes it for {which}. The cost can be higher if the groups "
+            "differ."
         )
     if len(plan.cases) > 1:
         sentences.append("Audits are most expensive where the gap is beside the grey zone.")

@@ -30,6 +30,8 @@ AXIS_HEIGHT = 40.0  # below a chart, for the numbers and the title of its axis
 TIME_TOP = 30.0  # above a chart over time, for the title of its vertical axis
 TIME_HEIGHT = 190.0
 LABEL_HEIGHT = 16.0
+LABEL_ABOVE = -9.0  # from the end of a curve to the foot of its label
+LABEL_BELOW = 18.0
 
 MAX_DRAWN_DECADES = 3  # below 1: an answer with less evidence is as good as ruled out
 MAX_BUDGET_FACTOR = 3.0  # a budget above so many times the other amounts is named, not drawn
@@ -54,7 +56,7 @@ def draw_gap(free: Finding | None, finding: Finding) -> Markup:
     """
     current = Interval(finding.lower, finding.upper, finding.estimate)
     if isinstance(finding, Check) or free is None:
-        only = GapRange("Historical data", current)
+        only = GapRange("Historical data", current, is_now=False)
         return draw_gap_ranges(finding.question, [only], build_answer(finding).range_note)
     before = GapRange("Historical data alone", Interval(free.lower, free.upper), is_now=False)
     overrides = "override" if finding.labels == 1 else "overrides"
@@ -100,7 +102,7 @@ def draw_gap_ranges(question: Question, ranges: Sequence[GapRange], note: str = 
         name = "Range now" if gap_range.is_now else "Range from historical data alone"
         mark = "now" if gap_range.is_now else "before"
         said_range = ""
-        if gap_range.is_now:
+        if gap_range is ranges[-1]:  # the range of the answer
             said_range = f": {gap_range.interval.hundredths} {short_unit}"
             said_range += f" ({note})" if note else ""
         entries.append((mark, f"{name}{said_range}"))
@@ -387,13 +389,8 @@ def draw_evidence_points(
     answer, needed = ("FAIR", last.fair_needs) if is_fair_ahead else ("UNFAIR", last.unfair_needs)
     bar_y = TIME_TOP + y_of(needed)
     drawing.line(0.0, f"{bar_y:.1f}", drawing.high, f"{bar_y:.1f}", "l-ink dash", width=1.75)
-    drawing.text(
-        0.0,
-        bar_y + LABEL_HEIGHT,
-        f"Needed for {answer}: {format_figures(needed)}",
-        "halo b",
-        shift=6,
-    )
+    needed_said = f"Needed for {answer}: {format_figures(needed)}"
+    drawing.text(0.0, bar_y - 5, needed_said, "halo b", shift=6)
     fair = [(point.people, y_of(point.for_fair or 0.0)) for point in points]
     unfair = [(point.people, y_of(point.for_unfair or 0.0)) for point in points]
     curves = [("line l-fair", step_path(fair)), ("line l-unfair", step_path(unfair))]
@@ -401,17 +398,10 @@ def draw_evidence_points(
     fair_said = f"FAIR: {_format_e_value(last.for_fair, bottom)}"
     unfair_said = f"UNFAIR: {_format_e_value(last.for_unfair, bottom)}"
     higher, lower = sorted((fair[-1][1], unfair[-1][1]))  # in pixels from the top
-    has_room_between = lower - higher > 3 * LABEL_HEIGHT
-    # Labels stay clear of the bar and of the axis.
-    is_near_bar = abs(TIME_TOP + higher - 0.8 * LABEL_HEIGHT - bar_y) < LABEL_HEIGHT
-    is_near_axis = lower > TIME_HEIGHT - 1.5 * LABEL_HEIGHT
-    is_higher_above = not (has_room_between and is_near_bar)
-    is_lower_above = has_room_between and is_near_axis
-    is_fair_higher = last.for_fair > last.for_unfair
-    above = (is_higher_above, is_lower_above)
-    fair_above, unfair_above = above if is_fair_higher else above[::-1]
-    _label_end(drawing, fair[-1], "fair", fair_said, is_above=fair_above)
-    _label_end(drawing, unfair[-1], "unfair", unfair_said, is_above=unfair_above)
+    offsets = _label_offsets(higher, lower, bar_y - TIME_TOP)
+    fair_offset, unfair_offset = offsets if last.for_fair > last.for_unfair else offsets[::-1]
+    _label_end(drawing, fair[-1], "fair", fair_said, fair_offset)
+    _label_end(drawing, unfair[-1], "unfair", unfair_said, unfair_offset)
     label = (
         f"Evidence for each answer over {last.people:,} people, on a logarithmic axis. "
         f"{unfair_said}, {format_figures(last.unfair_needs)} needed. "
@@ -427,9 +417,12 @@ def _decades(points: Sequence[EvidencePoint]) -> tuple[int, int]:
     needed = max(points[-1].fair_needs or 0.0, points[-1].unfair_needs or 0.0)
     highest = max([*known, needed])
     lowest = min([*known, 0.1])
+    bottom = max(math.floor(math.log10(lowest)), -MAX_DRAWN_DECADES)
     # Room for a label above the line of what is needed.
     top = math.ceil(math.log10(1.5 * highest))
-    return top, max(math.floor(math.log10(lowest)), -MAX_DRAWN_DECADES)
+    while TIME_HEIGHT * (top - math.log10(highest)) / (top - bottom) < LABEL_HEIGHT:
+        top += 1
+    return top, bottom
 
 
 def _leading_answer(point: EvidencePoint, verdict: Verdict | None) -> Verdict:
@@ -447,19 +440,36 @@ def _format_e_value(e_value: float, lowest_decade: int) -> str:
     return format_figures(e_value) if e_value >= 0.01 else format_number(e_value, 1)
 
 
+def _label_offsets(higher: float, lower: float, bar: float) -> tuple[float, float]:
+    """Return how far below the ends of two curves their labels stand, all in pixels from the top.
+
+    Labels stay clear of each other, of the bar, and of the numbers below the axis.
+    """
+    has_room_between = lower - higher > 3 * LABEL_HEIGHT
+    is_near_bar = abs(higher - 0.8 * LABEL_HEIGHT - bar) < LABEL_HEIGHT
+    is_near_axis = lower > TIME_HEIGHT - 1.5 * LABEL_HEIGHT
+    higher_offset = LABEL_BELOW if has_room_between and is_near_bar else LABEL_ABOVE
+    if not is_near_axis:
+        return higher_offset, LABEL_BELOW
+    if has_room_between:
+        return higher_offset, LABEL_ABOVE
+    # Both above, one on top of the other.
+    return min(LABEL_ABOVE, lower - higher + LABEL_ABOVE - LABEL_HEIGHT), LABEL_ABOVE
+
+
 def _label_end(
-    drawing: Drawing, end: tuple[float, float], name: str, text: str, *, is_above: bool
+    drawing: Drawing, end: tuple[float, float], name: str, text: str, offset: float
 ) -> None:
-    """Mark the last point of a curve and name it."""
+    """Mark the last point of a curve and name it; ``offset`` is that of the name, downwards."""
     x, y = end
     is_left_half = x < 0.4 * drawing.high
     drawing.dot(x, f"{TIME_TOP + y:.1f}", f"t-{name}", radius=4.5)
     drawing.text(
         x,
-        TIME_TOP + y + (-9 if is_above else 18),
+        TIME_TOP + y + offset,
         text,
         f"halo t-{name} b",
-        shift=-4 if is_left_half else 4,
+        shift=7 if is_left_half else 4,
         anchor="start" if is_left_half else "end",
     )
 
@@ -578,7 +588,10 @@ def draw_spending(
         drawing.line(0.0, f"{y:.1f}", drawing.high, f"{y:.1f}", "l-ink dash", width=1.75)
         drawing.text(0.0, y - 6, f"Budget {budget / scale:,.0f}", "halo b", shift=6)
     spent = f"Spent {last.spent / scale:,.0f}"
-    _label_end(drawing, path[-1], "money", spent, is_above=True)
+    _, spent_y = path[-1]
+    # The forecast rises from the end of the curve, so the space below that is free.
+    is_below = forecast is not None and TIME_HEIGHT - spent_y > LABEL_BELOW + 4
+    _label_end(drawing, path[-1], "money", spent, LABEL_BELOW if is_below else LABEL_ABOVE)
     label = f"Money spent over {last.people:,} people. {spent} {unit}."
     if forecast is not None:
         low_total, middle_total, high_total = (amount / scale for amount in forecast[:3])
@@ -612,7 +625,7 @@ def draw_budget(report: Report) -> Markup | None:
     start = 0
     entries = []
     for name, label, amount in parts:
-        entries.append((name, f"{label} {status.money(amount)}"))
+        entries.append((name, f"{label} {status.short_money(amount)}"))
         if amount:
             drawing.bar(start, start + amount, "2", "24", name)
             start += amount

@@ -87,7 +87,7 @@ def list_report_assumptions(report: Report) -> list[str]:
     else:
         lines.append("Groups, decisions and outcomes are reported as they are.")
     if report.assist is not None and report.assist.max_price is not None:
-        highest_price = report.status.money(report.assist.max_price)
+        highest_price = report.status.short_money(report.assist.max_price)
         lines.append(
             f"Nobody's price is above {highest_price}, or those who cost more turn out like the "
             "others of their group."
@@ -161,7 +161,7 @@ def describe_money(report: Report) -> str:
         "free again, when the outcome is known."
     )
     if status.cap is not None:
-        budget = status.money(status.cap)
+        budget = status.short_money(status.cap)
         text += f" Spent and held together never exceed the budget of {budget}."
     if report.forecast is not None and report.forecast.is_decidable:
         text += " The dashed line is the middle of the forecast."
@@ -207,7 +207,7 @@ def describe_score_use(report: Report) -> str:
     )
     if report.assist.max_price is None:
         return text
-    highest_price = report.status.money(report.assist.max_price)
+    highest_price = report.status.short_money(report.assist.max_price)
     return (
         f"{text} People may have prices of their own, up to {highest_price}. Whoever would cost "
         "more is not observed at all: the answer speaks of those who cost no more than that."

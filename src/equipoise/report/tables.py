@@ -69,10 +69,11 @@ def cost_facts(report: Report) -> list[tuple[str, str]]:
     n_bad = sum(group.negative for group in groups)
     spent_label = "Spent, no budget was set"
     if status.cap is not None:
-        spent_label = f"Spent, of a budget of {status.money(status.cap)}"
-    facts = [(spent_label, status.money(status.spent))]
+        spent_label = f"Spent, of a budget of {status.short_money(status.cap)}"
+    facts = [(spent_label, status.short_money(status.spent))]
     if status.reserved:
-        facts.append((f"Held for {status.pending:,} open overrides", status.money(status.reserved)))
+        held_label = f"Held for {status.pending:,} open overrides"
+        facts.append((held_label, status.short_money(status.reserved)))
     if report.forecast is not None and report.forecast.is_decidable:
         amounts = report.forecast.range_in_all(status.spent, status.held)
         low, middle, high = (format_figures(amount / 10**status.decimals) for amount in amounts)
@@ -94,11 +95,11 @@ def money_rows(status: Status) -> Table:
     rows = []
     for name, group in status.groups.items():
         outcomes = f"{group.positive + group.negative:,}"
-        held = [status.money(group.reserved)] if has_held else []
-        rows.append((name, outcomes, status.money(group.spent), *held))
+        held = [status.short_money(group.reserved)] if has_held else []
+        rows.append((name, outcomes, status.short_money(group.spent), *held))
     n_outcomes = sum(group.positive + group.negative for group in status.groups.values())
-    held = [status.money(status.reserved)] if has_held else []
-    rows.append(("All", f"{n_outcomes:,}", status.money(status.spent), *held))
+    held = [status.short_money(status.reserved)] if has_held else []
+    rows.append(("All", f"{n_outcomes:,}", status.short_money(status.spent), *held))
     return heads, rows
 
 
