@@ -101,7 +101,7 @@ def test_it_shows_what_the_ledger_says(page: Path, finished: LiveAudit, browser:
         assert "simulated, no real people" in text
         assert status.head in text
         assert finished.seed in text
-        assert finished.settings.money(status.spent) in text
+        assert status.short_money(status.spent) in text
         assert view.page.locator("svg").count() >= 5
         # A group's name is text, whatever it looks like.
         assert "<b>Beta</b>" in text

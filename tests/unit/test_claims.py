@@ -327,7 +327,7 @@ def test_terminal_report_dashboard_json_and_str_say_the_same(tmp_path: Path) -> 
         assert answer.who[1:] in text, face
     data = json.loads(report.to_json())["finding"]
     assert data["verdict"] == "UNFAIR"
-    assert data["error_level"] == 0.001
+    assert (data["error_level"], data["range_level"]) == (0.001, 0.2)
     assert data["proof"] == "proven"
     assert format_hundredths(data["lower"], data["upper"]) == answer.gap.hundredths
     assert (data["decided_by"]["higher"], data["decided_by"]["lower"]) == ("White", "Black")

@@ -95,7 +95,7 @@ def test_the_report_says_that_the_audit_looks_and_of_whom_it_speaks(report: Repo
     asked = everybody - status.states["SCORE_ONLY"]
     page = to_html(report)
     assert f"{everybody} people were looked at and {asked} asked" in page
-    assert "prices of their own, up to 400.00 EUR" in page
+    assert "prices of their own, up to 400 EUR" in page
     assert "those who cost more turn out like the others" in page
     assert "What would decide" in page
     assert Report.from_json(report.to_json()).to_json() == report.to_json()
