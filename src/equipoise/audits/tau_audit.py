@@ -202,7 +202,7 @@ class TauAudit(Audit):
             finding_from_rates(self, estimates),
             proof=ProofStatus.PROVEN if self.threshold.is_proven else ProofStatus.NOT_PROVEN,
             error_level=self.error_level_of_all_endings,
-            range_level=self.error_level_of_all_endings or printed_tau_level(self.question),
+            range_level=self._range_level,
             assumptions=(*self._list_assumptions(), *self._describe_two_endings()),
         )
 
@@ -263,9 +263,9 @@ class TauAudit(Audit):
         free = check(self.history, of_its_share)
         # A check is a finding with more fields. The finding speaks of the question as it was asked.
         values = {field.name: getattr(free, field.name) for field in fields(Finding)}
-        values |= {"question": question, "error_level": self.error_level_of_all_endings}
+        level_of_both = self.error_level_of_all_endings
+        values |= {"question": question, "error_level": level_of_both, "range_level": None}
         if self.threshold.is_printed:
-            level_of_both = self.error_level_of_all_endings
             # A threshold of one's own proves nothing, so only this ending has a level.
             values["error_level"] = level_of_both if self.threshold.is_proven else level
             values["range_level"] = values["error_level"]
@@ -281,6 +281,16 @@ class TauAudit(Audit):
         if not self.threshold.is_printed or self.history.exact or not self._outcomes:
             return None
         return 2.0 * printed_tau_level(self.question)
+
+    @property
+    def _range_level(self) -> float | None:
+        """The level of verdict and ranges by labels; None for the larger one of the question.
+
+        One set of events is behind both with the printed threshold, at the smaller level.
+        """
+        if not self.threshold.is_printed:
+            return None
+        return self.error_level_of_all_endings or printed_tau_level(self.question)
 
     def _describe_two_endings(self) -> tuple[str, ...]:
         """Say, for the printed threshold, what both ways of ending come to; empty for others."""
