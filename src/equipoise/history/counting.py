@@ -169,6 +169,9 @@ def _count_combinations(table: Table, columns: Sequence[str]) -> Rows:
     first_rows = table.take(columns, FIRST_LOOK_ROWS)
     first_combinations = first_rows.count(columns, MAX_COMBINATIONS)
     _require_few_combinations(columns, first_combinations, FIRST_LOOK_ROWS // 2)
+    n_seen = sum(int(row[-1]) for row in first_combinations)
+    if n_seen < FIRST_LOOK_ROWS and len(first_combinations) < MAX_COMBINATIONS:
+        return first_combinations  # these were all rows
     combinations = table.count(columns, MAX_COMBINATIONS)
     _require_few_combinations(columns, combinations, MAX_COMBINATIONS)
     return combinations
