@@ -11,7 +11,7 @@ from typing import Literal
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-__all__ = ["Opened", "opened"]
+__all__ = ["Opened", "grave_faults", "opened"]
 
 
 @dataclass
@@ -30,8 +30,15 @@ class Opened:
     @property
     def grave_faults(self) -> list[str]:
         """What axe-core calls a serious or critical fault of accessibility."""
-        found = Axe().run(self.page).response["violations"]
-        return [v["id"] for v in found if v["impact"] in ("serious", "critical")]
+        return [rule for rule, _ in grave_faults(self.page)]
+
+
+def grave_faults(page: Page) -> list[tuple[str, str]]:
+    """Return rule and element of what axe-core calls a serious or critical fault of a page."""
+    # What passes is then counted and not described, which would take longer than the search.
+    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    grave = [fault for fault in found if fault["impact"] in ("serious", "critical")]
+    return [(fault["id"], fault["nodes"][0]["html"]) for fault in grave]
 
 
 @contextmanager

@@ -7,11 +7,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from equipoise.ledger import LiveAudit, Status
 from equipoise.protocol import Want
+from tests.acceptance.browser import grave_faults
 from tests.profiles import quick
 from tests.support.postgres import in_memory
 from tests.support.serving import WORLD, Served, serving
@@ -41,9 +41,7 @@ def logged_in(context: BrowserContext, served: Served, role: str) -> Page:
 
 
 def require_accessible(page: Page) -> None:
-    found = Axe().run(page).response["violations"]
-    serious = [one for one in found if one["impact"] in ("serious", "critical")]
-    assert [(one["id"], one["nodes"][0]["html"]) for one in serious] == []
+    assert grave_faults(page) == []
 
 
 def test_from_a_table_to_a_verdict(served: Served, browser: Browser, tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def z_scores(world: CellWorld, costs: Costs, seed: int) -> list[float]:
 
 
 def test_mean_cost_is_the_formula_on_random_worlds() -> None:
-    rng, worlds = np.random.default_rng(5), quick(15, full=50)
+    rng, worlds = np.random.default_rng(5), quick(8, full=50)
     scores = []
     for seed in range(worlds):
         costs = Costs(rng.uniform(), rng.uniform(), groups={"g1": Costs(rng.uniform(), 2.0)})

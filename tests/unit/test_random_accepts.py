@@ -117,7 +117,7 @@ def table(seed: int, groups: int) -> dict[str, GroupCells]:
 def test_renamed_groups_get_the_same_answer(groups: int, accepts: bool) -> None:
     """Of check, and of an audit before and after labels; also where the past tells none apart."""
     question = eq.Question("equal_opportunity", 0.05, 0.1, 0.3)
-    for seed in range(quick(2, full=256)):
+    for seed in range(quick(1, full=256)):
         cells = table(seed, groups)
         if not accepts:
             cells = {name: replace(own, random_accepts=()) for name, own in cells.items()}

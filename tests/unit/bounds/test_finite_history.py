@@ -131,7 +131,7 @@ BY_GRID = {
 
 
 @pytest.mark.parametrize("n", quick([800], full=[800, 5_000]))
-@pytest.mark.parametrize("row", quick(list(BY_GRID)[:3], full=list(BY_GRID)))
+@pytest.mark.parametrize("row", quick(["odds, fair", "opportunity, unfair"], full=list(BY_GRID)))
 def test_it_is_what_a_grid_of_all_populations_gives(row: str, n: int) -> None:
     world, question = BY_GRID[row]
     exact = float(lower_bound(world, question, COSTS, history_size=n))
@@ -155,7 +155,7 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("row", quick(["odds, fair", "ratio, unfair"], full=list(ROWS)))
+@pytest.mark.parametrize("row", quick(["ratio, unfair"], full=list(ROWS)))
 def test_it_is_c_star_as_the_past_grows_and_falls_on_the_way(row: str) -> None:
     world, question = ROWS[row]
     unlimited = float(lower_bound(world, question, COSTS))

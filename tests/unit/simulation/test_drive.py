@@ -55,7 +55,7 @@ def random_case(seed: int) -> tuple[CellWorld, Past, Question, Costs]:
     return world, world.past(size, rng), replace(QUESTION, metric=metric), price
 
 
-@examples(6)
+@examples(3)
 @given(st.integers(0, 2**32))
 def test_a_run_in_blocks_can_be_replayed_by_ask_and_tell(seed: int) -> None:
     world, past, question, costs = random_case(seed)
