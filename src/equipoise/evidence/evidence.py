@@ -103,6 +103,7 @@ class Evidence:
         z_of_zero, z_of_one = np.broadcast_to(LABEL if ends is None else ends, (len(groups), 2)).T
         path = self.log.count_path(groups, outcomes, np.where(outcomes == 1, z_of_one, z_of_zero))
         asked_places = np.flatnonzero(z_of_zero != z_of_one)
+        # The path begins with a look at what was there before these people.
         first, self.verdict = self.refutation.first_verdict(path.some(1 + asked_places))
         n_needed = len(groups)
         if self.verdict is not None:
