@@ -20,7 +20,7 @@ What remains is a search over the single number r'.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import combinations
@@ -145,22 +145,22 @@ class GroupPopulation:
     def _past_distance(self, lowest: Array, highest: Array, r_prime: Array) -> Array:
         """Return KL(p, p') for the nearest p', of shape (ranges, values of r')."""
         constraints = self._constraints(lowest, highest, r_prime)
+        with np.errstate(invalid="ignore", divide="ignore"):  # where a candidate does not exist
+            candidates = self._candidates(constraints)
+            # Axes: candidate, constraint, cell, range, value of r'.
+            means = (candidates[:, None] * constraints).sum(axis=2)
+            # A comparison with NaN is false.
+            is_allowed = (means <= _ROUNDING).all(axis=1) & (candidates.min(axis=1) >= 0.0)
         p = self._p[:, None, None]
-        nearest: Array = np.full(r_prime.shape, np.inf)
-        for candidate in self._candidates(constraints):
-            is_allowed = candidate.min(axis=0) >= 0.0  # NaN is not
-            for excess in constraints:
-                is_allowed &= (candidate * excess).sum(axis=0) <= _ROUNDING
-            allowed = np.where(is_allowed, candidate, p)
-            distance = np.maximum(rel_entr(p, allowed).sum(axis=0), 0.0)
-            nearest = np.where(is_allowed, np.minimum(nearest, distance), nearest)
-        return nearest
+        allowed = np.where(is_allowed[:, None], candidates, p)
+        distances = np.maximum(rel_entr(p, allowed).sum(axis=1), 0.0)
+        return np.asarray(np.where(is_allowed, distances, np.inf).min(axis=0))
 
-    def _constraints(self, lowest: Array, highest: Array, r_prime: Array) -> list[Array]:
+    def _constraints(self, lowest: Array, highest: Array, r_prime: Array) -> Array:
         """Return W of every end of a range: its mean under p' must not be above 0.
 
-        Each has the shape (3, ranges, values of r'); the first axis is that of p. The two ends of a
-        rate follow each other. W is -1 where there is no end.
+        The shape is (constraints, 3, ranges, values of r'); the second axis is that of p. The two
+        ends of a rate follow each other. W is -1 where there is no end.
         """
         constraints = []
         for index, rate in enumerate(self._rates):
@@ -173,45 +173,51 @@ class GroupPopulation:
                 too_high = part - high * whole
             constraints.append(np.where(np.isfinite(low), too_low, -1.0))
             constraints.append(np.where(np.isfinite(high), too_high, -1.0))
-        return constraints
+        return np.stack(constraints)
 
-    def _candidates(self, constraints: Sequence[Array]) -> Iterator[Array]:
-        """Yield every p' that may be nearest; NaN or negative where there is no such p'."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            yield np.broadcast_to(self._p[:, None, None], constraints[0].shape)
-            for excess in constraints:
-                yield self._on_line(excess)
-            # Both ends of one range are never met at once, so only ends of two rates cross.
-            for first, second in combinations(range(len(constraints)), 2):
-                if first // 2 != second // 2:
-                    yield _crossing(constraints[first], constraints[second])
+    def _candidates(self, constraints: Array) -> Array:
+        """Return every p' that may be nearest; NaN or negative where there is no such p'.
+
+        The shape is that of the constraints, with the candidate as the first axis.
+        """
+        unchanged = np.broadcast_to(self._p[:, None, None], constraints[:1].shape)
+        candidates = [unchanged, self._on_line(constraints)]
+        # Both ends of one range are never met at once, so only ends of two rates cross.
+        pairs = combinations(range(len(constraints)), 2)
+        crossing = [(first, second) for first, second in pairs if first // 2 != second // 2]
+        if crossing:
+            firsts, seconds = np.array(crossing).T
+            candidates.append(_crossing(constraints[firsts], constraints[seconds]))
+        return np.concatenate(candidates)
 
     def _on_line(self, excess: Array) -> Array:
         """Return the p' nearest to p among those under which W has mean 0; NaN if p meets it.
 
         ``p'_i = p_i / (1 + eta W_i)`` has that mean where ``sum_i p_i W_i / (1 + eta W_i) = 0``.
-        Multiplied out that is ``a eta^2 + b eta + c = 0``; the least positive root counts.
+        Multiplied out that is ``a eta^2 + b eta + c = 0``; the least positive root counts. The
+        entries of p are along the third axis from the end.
         """
         p = self._p[:, None, None]
-        a = excess.prod(axis=0)
-        b = (p * excess * (excess.sum(axis=0) - excess)).sum(axis=0)
-        c = (p * excess).sum(axis=0)
+        a = excess.prod(axis=-3)
+        b = (p * excess * (excess.sum(axis=-3, keepdims=True) - excess)).sum(axis=-3)
+        c = (p * excess).sum(axis=-3)
         eta = 2.0 * c / (np.sqrt(b * b - 4.0 * a * c) - b)
-        eta = np.where((c > 0.0) & (eta > 0.0), eta, np.nan)
+        eta = np.where((c > 0.0) & (eta > 0.0), eta, np.nan)[..., None, :, :]
         p_prime = np.asarray(p / (1.0 + eta * excess))
         # The entry with the least W is what the others leave: its quotient may be of roundings.
-        is_last = excess == excess.min(axis=0)
+        is_last = excess == excess.min(axis=-3, keepdims=True)
         others = np.where(is_last, 0.0, p_prime)
-        rest = (1.0 - others.sum(axis=0)) / is_last.sum(axis=0)
+        rest = (1.0 - others.sum(axis=-3, keepdims=True)) / is_last.sum(axis=-3, keepdims=True)
         return np.where(is_last, rest, p_prime)
 
 
 def _crossing(first_excess: Array, second_excess: Array) -> Array:
     """Return the p' under which two W have mean 0; NaN or infinite where there is none."""
-    x1, y1, z1 = first_excess
-    x2, y2, z2 = second_excess
-    direction = np.stack([y1 * z2 - z1 * y2, z1 * x2 - x1 * z2, x1 * y2 - y1 * x2])
-    return np.asarray(direction / direction.sum(axis=0))
+    x1, y1, z1 = np.moveaxis(first_excess, -3, 0)
+    x2, y2, z2 = np.moveaxis(second_excess, -3, 0)
+    entries = [y1 * z2 - z1 * y2, z1 * x2 - x1 * z2, x1 * y2 - y1 * x2]
+    direction = np.stack(entries, axis=-3)
+    return np.asarray(direction / direction.sum(axis=-3, keepdims=True))
 
 
 def _by_past_cell(cells: AbstractSet[str], r_prime: Array) -> Array:
