@@ -84,10 +84,10 @@ def test_a_ratio_lives_in_a_ledger(tmp_path: Path) -> None:
         str(tmp_path / "ledger.db"), "ratio", WORLD.past(30_000, 0), RATIO, eq.Costs(5, 100)
     )
     for number, person in enumerate(WORLD.draw(3_000, 1)):
-        if live.status().finding is not None:
-            break
         if live.ask(f"p{number}", person.group, person.decision).want is Want.LABEL:
             live.tell(f"p{number}", person.outcome)
+            if live.finding is not None:
+                break
     finding = live.status().finding
     assert finding is not None
     assert finding.verdict == "UNFAIR"

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from equipoise.comparison import Compare
 from equipoise.worlds import CellWorld, read_world
+from tests.profiles import quick
 
 fairlearn = pytest.importorskip("fairlearn.metrics")
 METRICS = {
@@ -50,7 +51,7 @@ def frames(rows: dict[str, NDArray[np.generic]], metric: str, control: bool) -> 
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(quick(1, full=3)))
 def test_all_pairs(metric: str, seed: int) -> None:
     rows = table(seed)
     seen = frames(rows, metric, control=False)
@@ -61,7 +62,7 @@ def test_all_pairs(metric: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(quick(1, full=3)))
 def test_within_control_features(metric: str, seed: int) -> None:
     rows = table(seed)
     seen = frames(rows, metric, control=True)

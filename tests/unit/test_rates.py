@@ -86,10 +86,10 @@ def test_a_new_rate_is_planned_and_lives_in_a_ledger(metric: str, tmp_path: Path
         str(tmp_path / "ledger.db"), "base", UNFAIR.past(50_000, 0), question, costs
     )
     for number, person in enumerate(UNFAIR.draw(4_000, 1)):
-        if live.status().finding is not None:
-            break
         if live.ask(f"p{number}", person.group, person.decision).want is Want.LABEL:
             live.tell(f"p{number}", person.outcome)
+            if live.finding is not None:
+                break
     finding = live.status().finding
     assert finding is not None
     assert finding.verdict == "UNFAIR"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ MAY_IMPORT = {
 }
 
 
+@cache
 def imported(path: Path) -> list[str]:
     """Return every module that a file imports, wherever it does so."""
     found = []

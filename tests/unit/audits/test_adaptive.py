@@ -201,7 +201,7 @@ def test_a_larger_allowed_error_costs_less() -> None:
     for level in (0.2, 1e-6):
         runs = [
             run(audited(WORLD, replace(QUESTION, delta_wrong_unfair=level)), WORLD, seed)
-            for seed in range(quick(3, full=5))
+            for seed in range(quick(2, full=5))
         ]
         assert all(f.verdict is Verdict.UNFAIR for f in runs)
         costs[level] = np.mean([f.cost for f in runs])
@@ -212,7 +212,7 @@ def test_a_larger_allowed_error_costs_less() -> None:
 def test_dear_groups_are_asked_less(dear: str) -> None:
     def share(costs: Costs) -> float:
         asked = []
-        for seed in range(quick(4, full=12)):
+        for seed in range(quick(2, full=12)):
             audit = AdaptiveAudit(WORLD.past(), QUESTION, costs)
             run(audit, WORLD, seed)
             asked.append(audit.spending[dear].labels / audit.labels)
@@ -250,7 +250,7 @@ def late(outcome: int, rng: np.random.Generator) -> int:
 
 
 def test_late_answers_only_delay_the_verdict() -> None:
-    for seed in range(4):
+    for seed in range(quick(2, full=4)):
         audit = audited(WORLD)
         assert run(audit, WORLD, seed, delay=late, people=LIMIT).verdict is Verdict.UNFAIR
 

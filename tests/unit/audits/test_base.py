@@ -17,7 +17,7 @@ from equipoise.worlds import CellWorld
 from tests.conformance.audits import SCORED
 
 WORLD = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.5), "B": (0.1, 0.1, 0.8, 0.2)})
-OPEN = Question(gamma=0.1, epsilon=0.05)
+OPEN = Question(gamma=0.1, epsilon=0.2)
 
 
 def from_table(**more: str) -> Audit:

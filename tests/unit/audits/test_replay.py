@@ -12,6 +12,7 @@ from equipoise.evidence import Evidence
 from equipoise.protocol import Ticket, Want
 from equipoise.question import Costs, Question, Verdict
 from equipoise.worlds import CellWorld
+from tests.profiles import quick
 
 pytestmark = pytest.mark.slow
 
@@ -119,7 +120,7 @@ def test_answers_after_the_last_request_decide_where_they_did(gamma: float, seed
     log.append(Step("corrected", asked[1][0], asked[1][1]))
     again = fresh()
     again.restore(log[: len(asked)])
-    stops, seen = range(len(asked), len(log), 9), []
+    stops, seen = range(len(asked), len(log), quick(27, full=9)), []
     paused = fresh()
     pauses = paused.replay(log, stops)
     for at, step in enumerate(log[len(asked) :], start=len(asked) + 1):

@@ -113,7 +113,7 @@ def test_many_groups_are_tested_and_only_small_ones_are_named() -> None:
     obstacle = find_obstacle(eq.History.from_cells(cells), QUESTION, eq.Costs())
     assert obstacle is not None
     assert set(obstacle.groups) == {"g50", "g60", "g70"}
-    alike = eq.History.from_cells({f"g{n}": cells["g8000"] for n in range(12)})
+    alike = eq.History.from_cells({f"g{n}": cells["g8000"] for n in range(6)})
     assert find_obstacle(alike, QUESTION, eq.Costs()) is None
 
 
