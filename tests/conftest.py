@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 READER = duckdb.connect(f":memory:{os.getpid()}")  # while it is open others need not start
 CHROMIUM = "/usr/bin/chromium"
+CHROMIUM_OPTIONS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    # Suggestions below the address, for which every window would load two pages of its own.
+    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup",
+)
 KEPT_COVERS = 64  # of as many questions about as many pasts; an audit keeps those of two
 
 
@@ -48,9 +54,7 @@ def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        made = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-        )
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_OPTIONS)
         yield made
         made.close()
 

@@ -201,9 +201,9 @@ def test_many_corrections_are_weighed_once_and_as_one_by_one(
     found, looks = [], []
     for name, at_once in (("one", False), ("all", True)):
         live = create(ledger, name, audit="adaptive", question=Question(gamma=0.3, epsilon=0.1))
-        run(live, 120)
+        run(live, 80)
         wrong = [Correct(r.person, 1 - r.outcome, "typo") for r in live.people(states="REVEALED")]
-        assert len(wrong) > 30
+        assert len(wrong) > 20
         look = counting_replays(monkeypatch)
         for batch in [wrong] if at_once else [[one] for one in wrong]:
             assert all(reply.state == "CORRECTED" for reply in live.run(batch))
@@ -213,7 +213,7 @@ def test_many_corrections_are_weighed_once_and_as_one_by_one(
     assert found[0] == found[1]
     assert looks[0] == [1] * len(wrong)
     (rebuilt,) = looks[1]  # others wait for all of them
-    assert rebuilt > 60
+    assert rebuilt > 40
 
 
 def test_a_handle_that_has_seen_more_than_the_ledger_holds_stops(ledger: str) -> None:
