@@ -41,6 +41,7 @@ BOLD_TILT = 2.6
 BOLD_RATIO = 1.5  # sizes of such bets are rounded to powers of this
 STRONG_SHARE = 0.06  # … and to bets on past rows alone, which refute boxes before the first label
 NEAR_ZONE = 0.55  # boxes deeper than this share of the third size rest on labels alone
+PARTS = 4  # of either side of a box, if it is cut because it keeps an answer from being given
 _CORNERS = 4
 
 
@@ -161,12 +162,21 @@ class RowAnswers:
         Labels can refute no box that holds the unknowns themselves.
         """
         (unfair,) = self.unfair_covers()
-        if not _holds(unfair, high, low).any():
+        if not _is_held(unfair, high, low):
             return False
         return all(
-            _holds(cover, low, high).any() and _holds(cover, high, low).any()
+            _is_held(cover, low, high) and _is_held(cover, high, low)
             for cover in self.fair_covers()
         )
+
+
+def _is_held(cover: NullCells, lam_a: Array, lam_b: Array) -> bool:
+    """Say whether some part of a box holds these unknowns of its groups a and b."""
+    assert isinstance(cover, CornerCells)
+    around = np.flatnonzero(_holds(cover, lam_a, lam_b))
+    if not cover.can_be_cut(around).all():
+        return True
+    return any(_holds(parts, lam_a, lam_b).any() for parts, _ in cover.parts(around))
 
 
 def _holds(cells: NullCells, lam_a: Array, lam_b: Array) -> Flags:
@@ -184,7 +194,9 @@ def _unfair_covers(answers: RowAnswers) -> tuple[NullCells, ...]:
     gap = answers.gamma + answers.epsilon
     sizes = answers.epsilon * np.asarray(fair_sizes(gap, answers.epsilon))
     maker = BoxMaker(answers, sizes, 1.0 / answers.level_fair)
-    return (CornerCells.joined([maker.boxes(piece) for piece in _unfair_pieces(answers)]),)
+    cover = CornerCells.joined([maker.boxes(piece) for piece in _unfair_pieces(answers)])
+    maker.forget_gains()
+    return (cover,)
 
 
 @lru_cache(maxsize=2)
@@ -193,10 +205,12 @@ def _fair_covers(answers: RowAnswers) -> tuple[NullCells, ...]:
     pairs = [pair for block in answers.blocks for pair in _unordered(block, answers.counts)]
     sizes = answers.epsilon * np.asarray(unfair_sizes(answers.epsilon))
     maker = BoxMaker(answers, sizes, len(pairs) / answers.level_unfair)
-    return tuple(
+    covers = [
         CornerCells.joined([maker.boxes(piece) for piece in _fair_pieces(answers, a, b)])
         for a, b in pairs
-    )
+    ]
+    maker.forget_gains()
+    return tuple(covers)
 
 
 def _unordered(block: Block, counts: Sequence[GroupCells]) -> list[tuple[int, int]]:
@@ -377,9 +391,9 @@ class BoxMaker:
         if key not in self._gains:
             sign = claim.sign if place.of_a else -claim.sign
             levels = self.levels(claim, place.bold, of_a=place.of_a)
-            grid = self.grid(place.rates, group)
+            sides = adjacent_sides(self.grid(place.rates, group))
             rows = self.rows(claim.rate, group)
-            self._gains[key] = rows.gains(grid, levels, sign, place.needed)
+            self._gains[key] = rows.gains(sides, levels, sign, place.needed)
         return self._gains[key]
 
     def opposite(self, claim: Claim, group: int, rates: tuple[int, ...]) -> Array:
@@ -388,8 +402,19 @@ class BoxMaker:
         if key not in self._opposites:
             levels = self.levels(claim, 1.0, of_a=False)
             rows = self.rows(claim.rate, group)
-            self._opposites[key] = rows.strong_gains(self.grid(rates, group), levels, claim.sign)
+            sides = adjacent_sides(self.grid(rates, group))
+            self._opposites[key] = rows.strong_gains(sides, levels, claim.sign)
         return self._opposites[key]
+
+    def forget_gains(self) -> None:
+        """Forget what past rows make of bets over whole grids: boxes hold all that is needed."""
+        self._gains.clear()
+        self._opposites.clear()
+
+
+def adjacent_sides(grid: Array) -> Array:
+    """Return both ends of every cell of a grid, shape (cells, 2)."""
+    return np.stack([grid[:-1], grid[1:]], axis=1)
 
 
 @lru_cache(maxsize=512)
@@ -423,17 +448,85 @@ class PieceBoxes:
         standing = (first <= last).all(axis=0)
         near = standing & self._is_near()
         i, j = np.nonzero(near)
-        gains = {
-            claim: self._least_gain(claim, i, j, first[place, i, j], last[place, i, j])
-            for claim in self.piece.claims
-            for place in (self.rates.index(claim.rate),)
-        }
+        gains = {}
+        for claim in self.piece.claims:
+            place = self.rates.index(claim.rate)
+            of_a = self._gains(claim, of_a=True)
+            of_b = self._gains(claim, of_a=False)
+            gains[claim] = _least_gain((of_a, i), (of_b, j), first[place, i, j], last[place, i, j])
         near_box = self._box(i, i, j)
+        origin = np.stack([np.zeros_like(i), i, j], axis=1)
+        cells = self._with_bets(near_box, gains, self._label_bets(near_box), origin)
         deep_box = self._deep_runs(standing & ~near)
-        cells = self._with_bets(near_box, gains)
-        unrefuted = cells.evidence(cells.log_stake) < self.maker.bar
-        cells = cells.some(np.flatnonzero(unrefuted))
-        return CornerCells.joined([cells, self._with_bets(deep_box, {})])
+        no_parts = np.full((len(deep_box[0]), 3), -1)
+        deep_cells = self._with_bets(deep_box, {}, self._label_bets(deep_box), no_parts)
+        return CornerCells.joined([cells.some(self._stands(cells)), deep_cells])
+
+    def parts(self, i: Ints, j: Ints) -> tuple[CornerCells, Ints]:
+        """Return the parts of candidates that past rows alone do not refute, and whose they are.
+
+        They have the bets of the whole. So at every population of a part the whole and all of its
+        parts are at most one and the same supermartingale: labels may decide which are cut.
+        """
+        ends_a, of_parent_a = _cut_sides(self.grid_a, i)
+        ends_b, of_parent_b = _cut_sides(self.grid_b, j)
+        # every part of a's side with every part of b's
+        parent = np.repeat(np.arange(len(i)), PARTS * PARTS)
+        at_a = np.repeat(of_parent_a, PARTS, axis=1).ravel()
+        at_b = np.tile(of_parent_b, PARTS).ravel()
+        gains_by_claim, first, last = self._weigh_parts(ends_a, ends_b, at_a, at_b)
+        standing = np.flatnonzero((first <= last).all(axis=0))
+        at_a, at_b, parent = at_a[standing], at_b[standing], parent[standing]
+        gains = {}
+        for claim, (of_a, of_b) in gains_by_claim.items():
+            place = self.rates.index(claim.rate)
+            window = first[place, standing], last[place, standing]
+            gains[claim] = _least_gain((of_a, at_a), (of_b, at_b), *window)
+        sides = np.stack([ends_a[at_a], ends_b[at_b]], axis=1)
+        label_bets = [
+            (start[:, parent], slope[:, parent])
+            for start, slope in self._label_bets(self._box(i, i, j))
+        ]
+        no_parts = np.full((len(parent), 3), -1)
+        box = sides[..., 0], sides[..., 1]
+        cells = self._with_bets(box, gains, label_bets, no_parts)
+        stands = self._stands(cells)
+        return cells.some(stands), parent[stands]
+
+    def _weigh_parts(
+        self, ends_a: Array, ends_b: Array, at_a: Ints, at_b: Ints
+    ) -> tuple[dict[Claim, tuple[Gains, Gains]], Ints, Ints]:
+        """Return what rows make of bets over some sides, and the levels that strong bets leave.
+
+        The levels are those of parts that pair the sides at these places, shape (rates, parts).
+        """
+        maker = self.maker
+        first = np.zeros((len(self.rates), len(at_a)), dtype=np.intp)
+        last = np.full(first.shape, 2**30)
+        gains_by_claim = {}
+        for claim in self.piece.claims:
+            place = self.rates.index(claim.rate)
+            rows_a = maker.rows(claim.rate, self.piece.a)
+            rows_b = maker.rows(claim.rate, self.piece.b)
+            levels_b = maker.levels(claim, self.bold, of_a=False)
+            of_a = rows_a.gains(
+                ends_a, maker.levels(claim, self.bold, of_a=True), claim.sign, self.needed
+            )
+            of_b = rows_b.gains(ends_b, levels_b, -claim.sign, self.needed)
+            gains_by_claim[claim] = of_a, of_b
+            windows = [(of_a.first[at_a], of_a.last[at_a]), (of_b.first[at_b], of_b.last[at_b])]
+            if not self._has_opposite(claim):
+                strong = rows_b.strong_gains(ends_b, levels_b, claim.sign)
+                start, end = range_of(strong < self.needed)
+                windows.append((start[at_b], end[at_b]))
+            for start, end in windows:
+                first[place] = np.maximum(first[place], start)
+                last[place] = np.minimum(last[place], end)
+        return gains_by_claim, first, last
+
+    def _stands(self, cells: CornerCells) -> Ints:
+        """Return the places of the boxes that past rows alone do not refute."""
+        return np.flatnonzero(cells.evidence(cells.log_stake) < self.maker.bar)
 
     # -- which boxes there are -------------------------------------------------------------------
 
@@ -502,57 +595,54 @@ class PieceBoxes:
         group = self.piece.a if of_a else self.piece.b
         return self.maker.gains(claim, group, Place(self.rates, self.bold, self.needed, of_a))
 
-    def _least_gain(self, claim: Claim, i: Ints, j: Ints, first: Ints, last: Ints) -> Array:
-        """Return the log gain of past rows at the corners of boxes, shape (boxes, 4, sizes).
-
-        It is the least over the levels that strong bets leave.
-        """
-        of_a = self._gains(claim, of_a=True)
-        of_b = self._gains(claim, of_a=False)
-        n_sizes = of_a.main.shape[-1]
-        least = np.full((len(i), 2, 2, n_sizes), np.inf)
-        for step in range(int((last - first).max(initial=-1)) + 1):
-            some = np.flatnonzero(first + step <= last)
-            level = first[some] + step
-            # axes: box, end of a, end of b, end of the level, size
-            gain_a = of_a.main[i[some], :, level - of_a.first[i[some]]]
-            gain_b = of_b.main[j[some], :, level - of_b.first[j[some]]]
-            both = gain_a[:, :, None] + gain_b[:, None]
-            least[some] = np.minimum(least[some], both.min(axis=3))
-        return least.reshape(len(i), _CORNERS, n_sizes)
-
     # -- bets ------------------------------------------------------------------------------------
 
-    def _with_bets(self, box: tuple[Array, Array], gains: dict[Claim, Array]) -> CornerCells:
-        """Return boxes with bets; where there are no gains labels alone bet."""
+    def _with_bets(
+        self,
+        box: tuple[Array, Array],
+        gains: dict[Claim, Array],
+        label_bets: Sequence[tuple[Array, Array]],
+        origin: Ints,
+    ) -> CornerCells:
+        """Return boxes with bets; where there are no gains labels alone bet.
+
+        ``label_bets`` has what :meth:`_label_bets` returns; ``origin`` says where boxes come from.
+        """
         n = len(box[0])
         stakes: list[Array] = []
         slopes: list[Array] = []
         starts: list[Array] = []
-        label_bets: list[Ints] = []
+        label_bet_of: list[Ints] = []
         n_label_bets = 3 * len(self.maker.sizes)  # of a side
-        for place, side in enumerate(self.sides):
+        for place, (side, (start, slope)) in enumerate(zip(self.sides, label_bets, strict=True)):
             weight = self.piece.far_share if side != self.piece.near else 1 - self.piece.far_share
-            at, slope = self._label_bets(box, side)
             slopes.append(slope)
-            starts.append(np.broadcast_to(at[..., None], slope.shape))
+            starts.append(np.broadcast_to(start[..., None], slope.shape))
             claims = self.piece.on_side(side)
             shares = BetShares.of(len(self.maker.sizes), weight, len(claims))
             stakes += [shares.main_and_bold(gains.get(claim), n) for claim in claims]
             stakes.append(np.broadcast_to(shares.log_floor, (_CORNERS, n, len(shares.log_floor))))
             of_claim = np.append(np.arange(n_label_bets), shares.bold_bets)
             of_side = np.concatenate([np.tile(of_claim, len(claims)), shares.floor_bets])
-            label_bets.append(place * n_label_bets + of_side)
+            label_bet_of.append(place * n_label_bets + of_side)
         return self._assembled(
             box,
             np.concatenate(stakes, axis=2),
             np.concatenate(slopes, axis=2),
             np.concatenate(starts, axis=2),
-            np.concatenate(label_bets),
+            np.concatenate(label_bet_of),
+            origin,
         )
 
-    def _label_bets(self, box: tuple[Array, Array], side: int) -> tuple[Array, Array]:
-        """Return where label bets of a side start, shape (2, boxes), and their b, (2, boxes, bets).
+    def _label_bets(self, box: tuple[Array, Array]) -> list[tuple[Array, Array]]:
+        """Return, per side, where label bets start and their b.
+
+        They have the shapes (2, boxes) and (2, boxes, bets).
+        """
+        return [self._label_bets_of_side(box, side) for side in self.sides]
+
+    def _label_bets_of_side(self, box: tuple[Array, Array], side: int) -> tuple[Array, Array]:
+        """Return where label bets of a side start, and their b.
 
         They start where a leaves the box and go by the rate that labels move out of it soonest.
         """
@@ -604,7 +694,8 @@ class PieceBoxes:
         stakes: Array,
         slopes: Array,
         starts: Array,
-        label_bets: Ints,
+        label_bet_of: Ints,
+        origin: Ints,
     ) -> CornerCells:
         """Return boxes; slopes b of label bets have shape (2, boxes, label bets)."""
         low, high = box
@@ -615,7 +706,51 @@ class PieceBoxes:
         sides = np.repeat(np.array([[self.piece.a, self.piece.b]]), len(low), axis=0)
         n_groups = len(self.maker.answers.counts)
         groups = np.asarray(sides.T[..., None])
-        return CornerCells(n_groups, sides, low, high, groups, stakes, factors, starts, label_bets)
+        return CornerCells(
+            n_groups,
+            sides,
+            low,
+            high,
+            groups,
+            stakes,
+            factors,
+            starts,
+            label_bet_of,
+            origin,
+            (self,),
+        )
+
+
+def _cut_sides(grid: Array, cells: Ints) -> tuple[Array, Ints]:
+    """Cut some cells of a grid into parts.
+
+    Return both ends of all parts, and the places of those of every cell, shape (cells, parts).
+    """
+    cut, place = np.unique(cells, return_inverse=True)
+    lines = np.linspace(grid[cut], grid[cut + 1], PARTS + 1, axis=1)
+    ends = np.stack([lines[:, :-1], lines[:, 1:]], axis=2).reshape(-1, 2)
+    return ends, place[:, None] * PARTS + np.arange(PARTS)
+
+
+def _least_gain(a: tuple[Gains, Ints], b: tuple[Gains, Ints], first: Ints, last: Ints) -> Array:
+    """Return the log gain of past rows at the corners of boxes, shape (boxes, 4, sizes).
+
+    It is the least over the levels from ``first`` to ``last``, which strong bets leave. Of both
+    groups there is what their rows gain over some sides, and the side of every box.
+    """
+    of_a, side_a = a
+    of_b, side_b = b
+    n_sizes = of_a.main.shape[-1]
+    least = np.full((len(side_a), 2, 2, n_sizes), np.inf)
+    for step in range(int((last - first).max(initial=-1)) + 1):
+        some = np.flatnonzero(first + step <= last)
+        level = first[some] + step
+        # axes: box, end of a, end of b, end of the level, size
+        gain_a = of_a.main[side_a[some], :, level - of_a.first[side_a[some]]]
+        gain_b = of_b.main[side_b[some], :, level - of_b.first[side_b[some]]]
+        both = gain_a[:, :, None] + gain_b[:, None]
+        least[some] = np.minimum(least[some], both.min(axis=3))
+    return least.reshape(len(side_a), _CORNERS, n_sizes)
 
 
 @dataclass(frozen=True)

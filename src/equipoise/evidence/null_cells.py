@@ -13,10 +13,10 @@ correction.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -292,6 +292,13 @@ class BandCells(NullCells):
         return _sum_of_bets(log_wealth)
 
 
+class CutsBoxes(Protocol):
+    """What boxes were made from: it can cut them into parts."""
+
+    def parts(self, i: Ints, j: Ints) -> tuple[CornerCells, Ints]:
+        """Return the parts of boxes, cells i of a's grid by cells j of b's, and whose they are."""
+
+
 @dataclass(frozen=True, eq=False)
 class CornerCells(NullCells):
     """Boxes with bets that are read at all four corners of two sides.
@@ -310,12 +317,19 @@ class CornerCells(NullCells):
         Where bets on labels start, shape (2, cells, label bets).
     label_bet
         The bet on labels that goes with each bet.
+    origin
+        Where a box comes from, shape (cells, 3): the place of its piece in ``pieces``, and its
+        cells in the grids of a and b. They are -1 for a box that cannot be cut into parts.
+    pieces
+        What boxes were made from.
     """
 
     log_stake: Array
     log_factor: Array
     bet_start: Array
     label_bet: Ints
+    origin: Ints
+    pieces: tuple[CutsBoxes, ...]
 
     @property
     def numbers_per_cell(self) -> int:
@@ -325,23 +339,44 @@ class CornerCells(NullCells):
     @classmethod
     def joined(cls, parts: Sequence[CornerCells]) -> CornerCells:
         """Return the boxes of all parts as one set."""
-        shared = {"n_groups", "label_bet"}
         arrays = {
-            field.name: np.concatenate([getattr(part, field.name) for part in parts], axis=-2)
-            for field in fields(cls)
-            if field.name not in shared
+            name: np.concatenate([getattr(part, name) for part in parts], axis=-2)
+            for name in _arrays_of_boxes(cls)
         }
-        return cls(n_groups=parts[0].n_groups, label_bet=parts[0].label_bet, **arrays)
+        pieces: list[CutsBoxes] = []
+        origins = []
+        for part in parts:
+            places = []
+            for piece in part.pieces:
+                if not any(piece is other for other in pieces):
+                    pieces.append(piece)
+                places.append(next(n for n, other in enumerate(pieces) if other is piece))
+            piece_of_box = np.array([*places, -1])[part.origin[:, 0]]
+            origins.append(np.column_stack([piece_of_box, part.origin[:, 1:]]))
+        arrays["origin"] = np.concatenate(origins)
+        shared = {"n_groups": parts[0].n_groups, "label_bet": parts[0].label_bet}
+        return cls(**shared, **arrays, pieces=tuple(pieces))
 
     def some(self, cells: Ints) -> Self:
         """Return some of the boxes."""
-        shared = {"n_groups", "label_bet"}
         arrays = {
-            field.name: getattr(self, field.name)[..., cells, :]
-            for field in fields(self)
-            if field.name not in shared
+            name: getattr(self, name)[..., cells, :] for name in _arrays_of_boxes(type(self))
         }
-        return type(self)(n_groups=self.n_groups, label_bet=self.label_bet, **arrays)
+        shared = {"n_groups": self.n_groups, "label_bet": self.label_bet, "pieces": self.pieces}
+        return type(self)(**shared, **arrays)
+
+    def can_be_cut(self, cells: Ints) -> Flags:
+        """Say which boxes can be cut into parts."""
+        return np.asarray(self.origin[cells, 0] >= 0)
+
+    def parts(self, cells: Ints) -> Iterator[tuple[CornerCells, Ints]]:
+        """Yield the parts of boxes that past rows leave, and whose they are, piece by piece."""
+        of_boxes = self.origin[cells]
+        for place in np.unique(of_boxes[:, 0]).tolist():
+            of_piece = np.flatnonzero(of_boxes[:, 0] == place)
+            _, i, j = of_boxes[of_piece].T
+            parts, box = self.pieces[place].parts(i, j)
+            yield parts, cells[of_piece[box]]
 
     def log_wealth(self, counts: Array, cells: CellIndex, scored: Array | float = 0.0) -> Array:
         """Return the log of what bets have become, shape (…, 4, cells, bets)."""
@@ -390,6 +425,12 @@ class CornerCells(NullCells):
         size = scored_one - scored_zero
         ends = _END_OF_CORNER[side]
         return (1.0 - size * lam)[ends], (1.0 + size * (1.0 - lam))[ends]
+
+
+def _arrays_of_boxes(kind: type[CornerCells]) -> list[str]:
+    """Return the fields that have an entry per box, on their second axis from the end."""
+    shared = ("n_groups", "label_bet", "pieces")
+    return [field.name for field in fields(kind) if field.name not in shared]
 
 
 def _sum_of_bets(log_wealth: Array) -> Array:

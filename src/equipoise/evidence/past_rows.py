@@ -165,13 +165,13 @@ class PastRows:
         of_denied = lam * float("fn" in whole) + (1.0 - lam) * float("tn" in whole)
         return np.maximum(1.0 - denied + denied * of_denied, 1e-3), np.maximum(variance, 1e-9)
 
-    def gains(self, grid: Array, levels: Levels, sign: int, needed: float) -> Gains:
+    def gains(self, sides: Array, levels: Levels, sign: int, needed: float) -> Gains:
         """Return what the rows make of bets on a rate above (+1) or below (-1) a level.
 
         Parameters
         ----------
-        grid
-            Ends of adjacent cells of the group's unknown.
+        sides
+            Both ends of every cell of the group's unknown, shape (grid cells, 2).
         levels
             The levels, and how large bets are.
         sign
@@ -179,9 +179,9 @@ class PastRows:
         needed
             The log gain with which the strong bet refutes a level alone.
         """
-        strong = self.strong_gains(grid, levels, sign)
+        strong = self.strong_gains(sides, levels, sign)
         first, last = range_of(strong < needed)
-        meetings = self._meetings(grid, np.flatnonzero(first <= last))
+        meetings = self._meetings(sides, np.flatnonzero(first <= last))
         n_sizes = levels.tilts.shape[1]
         width = int((last - first + 1).max(initial=0))
         main = np.zeros((len(strong), 2, max(width, 0), 2, n_sizes))
@@ -189,17 +189,17 @@ class PastRows:
             level = first[meetings.cell][:, None] + np.arange(width)
             level = np.minimum(level, len(levels.centres) - 1)
             eta = sign * self._main_sizes(levels, level, meetings)
-            logs = self._log_products(meetings.ends(grid), levels.ends[level], eta)
+            logs = self._log_products(sides[meetings.cell], levels.ends[level], eta)
             main[np.unique(meetings.cell)] = meetings.least(logs)
         return Gains(first, last, main)
 
-    def strong_gains(self, grid: Array, levels: Levels, sign: int) -> Array:
+    def strong_gains(self, sides: Array, levels: Levels, sign: int) -> Array:
         """Return the log gain of the strong bet, least over all corners: (grid cells, levels)."""
-        meetings = self._meetings(grid, np.arange(len(grid) - 1))
+        meetings = self._meetings(sides, np.arange(len(sides)))
         _, variance = self.expected(levels.centres, meetings.lam[:, None])
         eta = STRONG_TILT / np.sqrt(variance * meetings.rows[:, None])
         eta = sign * np.minimum(eta, levels.largest_bet)
-        logs = self._log_products(meetings.ends(grid), levels.ends[None], eta[..., None])
+        logs = self._log_products(sides[meetings.cell], levels.ends[None], eta[..., None])
         return meetings.least(logs[..., 0].min(axis=(1, 3)))
 
     def _main_sizes(self, levels: Levels, level: Ints, meetings: _Meetings) -> Array:
@@ -215,10 +215,11 @@ class PastRows:
         )
         return np.asarray(np.minimum(tilted, levels.largest_bet))
 
-    def _meetings(self, grid: Array, cells: Ints) -> _Meetings:
+    def _meetings(self, sides: Array, cells: Ints) -> _Meetings:
         """Return the lattice values of lam and of the number of rows that grid cells meet."""
-        first = np.searchsorted(LAM_LINES, grid[cells], side="right") - 1
-        last = np.maximum(np.searchsorted(LAM_LINES, grid[cells + 1], side="left") - 1, first)
+        low, high = sides[cells].T
+        first = np.searchsorted(LAM_LINES, low, side="right") - 1
+        last = np.maximum(np.searchsorted(LAM_LINES, high, side="left") - 1, first)
         number = last - first + 1
         place = np.repeat(np.arange(len(cells)), number)
         step = np.arange(len(place)) - np.repeat(np.cumsum(number) - number, number)
@@ -284,10 +285,6 @@ class _Meetings:
     cell: Ints
     lam: Array
     rows: Array
-
-    def ends(self, grid: Array) -> Array:
-        """Return both ends of each one's grid cell."""
-        return np.stack([grid[self.cell], grid[self.cell + 1]], axis=1)
 
     def least(self, logs: Array) -> Array:
         """Return the least over the lattice values of every grid cell."""

@@ -28,6 +28,7 @@ from equipoise.evidence.wrong_answers import WrongAnswers
 from equipoise.question import Verdict
 
 N_HARDEST_CELLS = 8  # of a cover that are looked at first
+N_CUT_AT_ONCE = 16  # boxes, those with the least evidence first
 _LOST_EVIDENCE = 1e-20  # evidence that will hardly recover
 _ONE_RUN = np.zeros(1, dtype=np.intp)  # the starts of runs, where all cells are one run
 
@@ -44,6 +45,33 @@ class AnswerEvidence:
     needed: float
 
 
+class BoxParts:
+    """The parts of a cover's boxes, cut when they are first asked for.
+
+    Parameters
+    ----------
+    boxes
+        The boxes of the cover.
+    """
+
+    def __init__(self, boxes: CornerCells) -> None:
+        self._boxes = boxes
+        self._parts: dict[int, CornerCells] = {}
+
+    def of(self, cells: Ints) -> CornerCells:
+        """Return the parts of some boxes that past rows leave; one that cannot be cut itself."""
+        missing = np.array([c for c in cells.tolist() if c not in self._parts], dtype=np.intp)
+        can_be_cut = self._boxes.can_be_cut(missing)
+        for cell in missing[~can_be_cut].tolist():
+            self._parts[cell] = self._boxes.some(np.array([cell]))
+        for parts, box_of_part in self._boxes.parts(missing[can_be_cut]):
+            for cell in missing[can_be_cut].tolist():
+                of_box = np.flatnonzero(box_of_part == cell)
+                if len(of_box) or cell not in self._parts:
+                    self._parts[cell] = parts.some(of_box)
+        return CornerCells.joined([self._parts[cell] for cell in cells.tolist()])
+
+
 @dataclass
 class CoverProgress:
     """A cover of a wrong answer, null cells that hold all of it, and how far it is refuted.
@@ -58,6 +86,10 @@ class CoverProgress:
         The cells that were not refuted by the end of an epoch.
     hardest
         Those with the least evidence when all were last looked at, the latest first.
+    parts
+        The parts of boxes, where a box is cut before it keeps an answer from being given.
+    hardest_parts
+        Parts with the least evidence when all boxes were last looked at, the latest first.
     gain
         The log gain of bets from scored observations of the epochs that are settled.
     last_look
@@ -70,6 +102,8 @@ class CoverProgress:
     hardest: tuple[int, ...] = ()
     gain: Array = field(default_factory=lambda: np.zeros(0))
     last_look: tuple[Array, Array] | None = None
+    parts: BoxParts | None = None
+    hardest_parts: CornerCells | None = None
 
     def keep(self, stands: Flags) -> None:
         """Let only some of the cells go on standing."""
@@ -85,15 +119,22 @@ class CoverProgress:
         remaining = [earlier for earlier in self.hardest if earlier != cell]
         self.hardest = (cell, *remaining[: N_HARDEST_CELLS - 1])
 
+    def remember_hardest_part(self, part: CornerCells) -> None:
+        """Put a part of a box in front of the hardest ones."""
+        if self.hardest_parts is not None:
+            others = np.arange(min(len(self.hardest_parts), N_HARDEST_CELLS - 1))
+            part = CornerCells.joined([part, self.hardest_parts.some(others)])
+        self.hardest_parts = part
+
 
 @dataclass(frozen=True)
 class JoinedCells:
-    """The hardest cells of all covers of a wrong answer as one cover, in one run for each.
+    """The hardest parts of boxes of all covers of a wrong answer as one cover.
 
-    They follow from ``hardest``, the hardest cells of every cover.
+    They are those of every cover (``by_cover``) in one run for each.
     """
 
-    hardest: tuple[tuple[int, ...], ...]
+    by_cover: list[CornerCells]
     cover: CoverProgress
     run_starts: Ints
 
@@ -106,9 +147,12 @@ class CoveredSet:
     against its cell in each cover would ever add up to that with probability at most this level.
     """
 
-    def __init__(self, covers: tuple[NullCells, ...], level: float) -> None:
+    def __init__(self, covers: tuple[NullCells, ...], level: float, *, cuts_boxes: bool) -> None:
         bar = len(covers) / level
         self.covers = [CoverProgress(cells, bar, np.arange(len(cells))) for cells in covers]
+        for cover in self.covers:
+            if cuts_boxes and isinstance(cover.cells, CornerCells):
+                cover.parts = BoxParts(cover.cells)
         self._joined: JoinedCells | None = None
 
     @property
@@ -117,18 +161,21 @@ class CoveredSet:
         return self.covers[0].bar
 
     def joined_hardest(self) -> JoinedCells | None:
-        """Return the hardest cells of all covers as one; None if their bets differ in kind."""
-        hardest = tuple(cover.hardest for cover in self.covers)
-        if self._joined is None or self._joined.hardest != hardest:
-            parts = [cover.cells.some(np.array(cover.hardest)) for cover in self.covers]
-            boxes = [part for part in parts if isinstance(part, CornerCells)]
-            if len(boxes) < len(parts):
-                return None
-            cells = CornerCells.joined(boxes)
-            run_starts = np.cumsum([0, *(len(part) for part in parts[:-1])])
+        """Return the hardest parts of boxes of all covers as one; None if a cover has none."""
+        by_cover = [cover.hardest_parts for cover in self.covers]
+        hardest = [parts for parts in by_cover if parts is not None and len(parts)]
+        if len(hardest) < len(self.covers):
+            return None
+        joined = self._joined
+        if joined is None or any(
+            new is not old for new, old in zip(hardest, joined.by_cover, strict=True)
+        ):
+            cells = CornerCells.joined(hardest)
+            run_starts = np.cumsum([0, *(len(parts) for parts in hardest[:-1])])
             cover = CoverProgress(cells, self.bar, np.arange(len(cells)))
-            self._joined = JoinedCells(hardest, cover, run_starts)
-        return self._joined
+            joined = JoinedCells(hardest, cover, run_starts)
+            self._joined = joined
+        return joined
 
 
 class Refutation:
@@ -154,8 +201,13 @@ class Refutation:
 
     def restart(self) -> None:
         """Let all cells stand, whatever was recorded."""
-        self.unfair_set = CoveredSet(self._wrong.unfair_covers(), self._wrong.level_fair)
-        self.fair_set = CoveredSet(self._wrong.fair_covers(), self._wrong.level_unfair)
+        wrong = self._wrong
+        # Bets that are sized anew at every plan are followed against whole boxes only.
+        cuts_boxes = not self._log.epochs.rescales_bets
+        self.unfair_set = CoveredSet(
+            wrong.unfair_covers(), wrong.level_fair, cuts_boxes=cuts_boxes
+        )
+        self.fair_set = CoveredSet(wrong.fair_covers(), wrong.level_unfair, cuts_boxes=cuts_boxes)
         self._settled = 0  # epochs by whose ends the cells that stand were settled last
         self._stale = 0  # the first epoch whose end was not looked at as outcomes stand now
 
@@ -217,14 +269,15 @@ class Refutation:
         It is infinite if all of a cover's were refuted before.
         """
         covers = wrong_set.covers
+        if covers[0].parts is not None:
+            joined = wrong_set.joined_hardest()
+            if joined is None:
+                return np.full(len(path), inf)
+            cover = joined.cover
+            least = self._least_by_run(cover, cover.standing, path, joined.run_starts)
+            return np.asarray(least.sum(axis=1))
         if not all(cover.hardest for cover in covers):
             return np.full(len(path), inf)
-        if len(covers) > 1 and not self._log.epochs.rescales_bets:
-            joined = wrong_set.joined_hardest()
-            if joined is not None:
-                cover = joined.cover
-                least = self._least_by_run(cover, cover.standing, path, joined.run_starts)
-                return np.asarray(least.sum(axis=1))
         by_cover = [
             self._least_by_run(cover, np.array(cover.hardest), path, _ONE_RUN) for cover in covers
         ]
@@ -269,9 +322,44 @@ class Refutation:
         if not len(cover.standing):
             return inf
         evidence = self._standing_evidence(cover, look)
+        if cover.parts is not None:
+            return self._least_evidence_of_parts(cover, cover.parts, evidence, look)
         place = int(evidence.argmin())
         cover.remember_hardest(int(cover.standing[place]))
         return inf if evidence[place] >= cover.bar else float(evidence[place])
+
+    def _least_evidence_of_parts(
+        self, cover: CoverProgress, parts: BoxParts, of_boxes: Array, look: CountPath
+    ) -> float:
+        """Return the evidence against a part that stands, of the hardest box with such parts.
+
+        It is infinite if there is none. ``of_boxes`` has the evidence against boxes that stand: a
+        box is refuted where it reaches the bar, or where all of its parts are refuted.
+        """
+        places = np.argsort(of_boxes)
+        places = places[of_boxes[places] < cover.bar]
+        for start in range(0, len(places), N_CUT_AT_ONCE):
+            boxes = cover.standing[places[start : start + N_CUT_AT_ONCE]]
+            cells = parts.of(boxes)
+            evidence = cells.evidence_of_counts(look.label_counts[0], np.arange(len(cells)))
+            order = np.argsort(evidence)
+            order = order[evidence[order] < cover.bar]
+            for first in range(0, len(order), N_HARDEST_CELLS):
+                few = order[first : first + N_HARDEST_CELLS]
+                standing = few[self._stood_at_ends(cells.some(few), cover.bar)]
+                if len(standing):
+                    cover.remember_hardest_part(cells.some(standing[:1]))
+                    return float(evidence[standing[0]])
+        return inf
+
+    def _stood_at_ends(self, cells: CornerCells, bar: float) -> Flags:
+        """Say which boxes no epoch's end refutes, as outcomes are known now."""
+        epochs = self._log.epochs
+        first = self._log.file_epoch
+        remembered = first + np.flatnonzero(epochs.remembered_ends()[first:])
+        counts_at_ends = epochs.label_counts.cumsum(axis=0)[remembered]
+        evidence = cells.evidence_of_counts(counts_at_ends, np.arange(len(cells)))
+        return np.asarray((evidence < bar).all(axis=0))
 
     # -- where it stands --------------------------------------------------------------------------
 
@@ -290,9 +378,33 @@ class Refutation:
         for cover in wrong_set.covers:
             if not len(cover.standing):
                 return AnswerEvidence(needed, needed)
-            evidence = cover.cells.evidence(self.log_wealth(cover, cover.standing, look))
-            e_values.append(float(evidence.min()))
+            evidence = self._standing_evidence(cover, look)
+            if cover.parts is None:
+                e_values.append(float(evidence.min()))
+            else:
+                e_values.append(self._e_value_of_parts(cover, cover.parts, evidence, look))
         return AnswerEvidence(sum(e_values) / n_covers, needed)
+
+    def _e_value_of_parts(
+        self, cover: CoverProgress, parts: BoxParts, of_boxes: Array, look: CountPath
+    ) -> float:
+        """Return the least evidence against a part that stands, the bar if there is none.
+
+        No part has less evidence than its box. So boxes are cut, those with the least evidence
+        first, until the next one has more than some part.
+        """
+        least = cover.bar
+        order = np.argsort(of_boxes)
+        for start in range(0, len(order), N_CUT_AT_ONCE):
+            some = order[start : start + N_CUT_AT_ONCE]
+            if of_boxes[some[0]] >= least:
+                break
+            cells = parts.of(cover.standing[some])
+            evidence = cells.evidence_of_counts(look.label_counts[0], np.arange(len(cells)))
+            low = np.flatnonzero(evidence < least)
+            low = low[self._stood_at_ends(cells.some(low), cover.bar)]
+            least = min(least, float(evidence[low].min(initial=inf)))
+        return least
 
     def missing_nats(self, cover: CoverProgress, look: CountPath) -> Array:
         """Return the nats that each of the cells that stand lacks."""
@@ -319,10 +431,20 @@ class Refutation:
             label_counts = look.label_counts.copy()
             label_counts[0, :, UNKNOWN] -= np.bincount(groups, minlength=len(self._log.labels))
             look = replace(look, label_counts=label_counts)
-        return all(
-            (self.missing_nats(cover, look) > log(cover.bar / _LOST_EVIDENCE)).any()
-            for cover in self.covers
-        )
+        return all(self._has_lost(cover, look) for cover in self.covers)
+
+    def _has_lost(self, cover: CoverProgress, look: CountPath) -> bool:
+        """Say whether all bets against some cell that stands are lost."""
+        lost = cover.standing[self.missing_nats(cover, look) > log(cover.bar / _LOST_EVIDENCE)]
+        if cover.parts is None or not len(lost):
+            return len(lost) > 0
+        for start in range(0, len(lost), N_CUT_AT_ONCE):
+            cells = cover.parts.of(lost[start : start + N_CUT_AT_ONCE])
+            evidence = cells.evidence_of_counts(look.label_counts[0], np.arange(len(cells)))
+            lost_parts = np.flatnonzero(evidence < _LOST_EVIDENCE)
+            if self._stood_at_ends(cells.some(lost_parts), cover.bar).any():
+                return True
+        return False
 
     # -- evidence ---------------------------------------------------------------------------------
 
@@ -384,6 +506,9 @@ class Refutation:
         if evidence is not None and not epochs.rescales_bets and is_last_end:
             cover.last_look = epochs.total_label_counts(), evidence
         cover.keep(stands)
+        if cover.hardest_parts is not None:
+            stood = self._stood_at_ends(cover.hardest_parts, cover.bar)
+            cover.hardest_parts = cover.hardest_parts.some(np.flatnonzero(stood))
         cover.gain = np.asarray(self._past_gain(cover, slice(None), epochs.last))
 
     # -- observations that bets are sized for -----------------------------------------------------
