@@ -28,7 +28,13 @@ from equipoise._arrays import Array, Flags, Ints
 from equipoise.cells import GroupCells
 from equipoise.comparison import Block, GapScale
 from equipoise.evidence.bets import bet_shares, fair_sizes, move_gap, unfair_sizes
-from equipoise.evidence.null_cells import FAR_SIDE_FADE, CornerCells, NullCells, rate_grid
+from equipoise.evidence.null_cells import (
+    FAR_SIDE_FADE,
+    CornerCells,
+    LabelBets,
+    NullCells,
+    rate_grid,
+)
 from equipoise.evidence.past_rows import Gains, Levels, PastRows, level_lines, range_of
 from equipoise.rates import Band, Curve, Rate
 
@@ -36,11 +42,13 @@ BOX_STEP = 0.2  # width of a box in epsilons: how far a rate moves over a side, 
 BOX_STEP_OF_MORE = 0.3  # … and with more groups, whose pairs need more boxes
 BOX_STEP_IN_ERRORS = 2.5  # it is at least so many times as many standard errors of the past
 FLOOR_SHARE = 0.05  # of a stake goes to bets on labels alone
-BOLD_SHARE = 0.25  # … and to bets that expect past rows to be off by ``BOLD_TILT`` standard errors
+BOLD_SHARES = (0.05, 0.25)  # … and to bets on past rows that are off by ``BOLD_TILT`` errors …
+BOLD_SHARE_PER_ERROR = 0.8  # … within these ends, in proportion to a guessed error in epsilons
 BOLD_TILT = 2.6
 BOLD_RATIO = 1.5  # sizes of such bets are rounded to powers of this
 STRONG_SHARE = 0.06  # … and to bets on past rows alone, which refute boxes before the first label
 NEAR_ZONE = 0.55  # boxes deeper than this share of the third size rest on labels alone
+LEAST_LABEL_SHARE = 0.1  # of the size of a bet on labels, where past rows have won the rest
 PARTS = 4  # of either side of a box, if it is cut because it keeps an answer from being given
 _CORNERS = 4
 
@@ -359,9 +367,23 @@ class BoxMaker:
 
         The standard error of a difference is guessed for rates of one half among half of the rows.
         """
-        counts = self.answers.counts
-        error = sum(0.5 / counts[group].total for group in (a, b)) ** 0.5
+        error = self.guessed_error(a, b)
         return float(BOLD_RATIO ** round(log(BOLD_TILT / error) / log(BOLD_RATIO)))
+
+    def bold_share(self, a: int, b: int) -> float:
+        """Return which share of a stake goes to bold bets, from group totals alone.
+
+        They help where the past is so short that it leaves room for the answer; with a long past
+        their stake would be lost.
+        """
+        error = self.guessed_error(a, b) / self.answers.epsilon
+        least, most = BOLD_SHARES
+        return min(max(least, BOLD_SHARE_PER_ERROR * error), most)
+
+    def guessed_error(self, a: int, b: int) -> float:
+        """Return a guess of the standard error of a gap, from group totals alone."""
+        counts = self.answers.counts
+        return float(sum(0.5 / counts[group].total for group in (a, b)) ** 0.5)
 
     def levels(self, claim: Claim, bold: float, *, of_a: bool) -> Levels:
         """Return the levels of a, or of b, for every lattice cell of t, and how large bets are.
@@ -441,6 +463,7 @@ class PieceBoxes:
         n_strong = sum(2 if self._has_opposite(claim) else 3 for claim in piece.claims)
         self.needed = log(maker.bar) - log(STRONG_SHARE / n_strong)
         self.bold = maker.bold_tilt(piece.a, piece.b)
+        self.bold_share = maker.bold_share(piece.a, piece.b)
 
     def made(self) -> CornerCells:
         """Return the boxes that stand before the first label."""
@@ -456,13 +479,13 @@ class PieceBoxes:
             gains[claim] = _least_gain((of_a, i), (of_b, j), first[place, i, j], last[place, i, j])
         near_box = self._box(i, i, j)
         origin = np.stack([np.zeros_like(i), i, j], axis=1)
-        cells = self._with_bets(near_box, gains, self._label_bets(near_box), origin)
+        cells = self._with_bets(near_box, gains, origin)
         deep_box = self._deep_runs(standing & ~near)
         no_parts = np.full((len(deep_box[0]), 3), -1)
-        deep_cells = self._with_bets(deep_box, {}, self._label_bets(deep_box), no_parts)
+        deep_cells = self._with_bets(deep_box, {}, no_parts)
         return CornerCells.joined([cells.some(self._stands(cells)), deep_cells])
 
-    def parts(self, i: Ints, j: Ints) -> tuple[CornerCells, Ints]:
+    def parts(self, i: Ints, j: Ints, bets: LabelBets) -> tuple[CornerCells, Ints]:
         """Return the parts of candidates that past rows alone do not refute, and whose they are.
 
         They have the bets of the whole. So at every population of a part the whole and all of its
@@ -483,13 +506,9 @@ class PieceBoxes:
             window = first[place, standing], last[place, standing]
             gains[claim] = _least_gain((of_a, at_a), (of_b, at_b), *window)
         sides = np.stack([ends_a[at_a], ends_b[at_b]], axis=1)
-        label_bets = [
-            (start[:, parent], slope[:, parent])
-            for start, slope in self._label_bets(self._box(i, i, j))
-        ]
         no_parts = np.full((len(parent), 3), -1)
         box = sides[..., 0], sides[..., 1]
-        cells = self._with_bets(box, gains, label_bets, no_parts)
+        cells = self._with_bets(box, gains, no_parts, bets.some(parent))
         stands = self._stands(cells)
         return cells.some(stands), parent[stands]
 
@@ -601,45 +620,54 @@ class PieceBoxes:
         self,
         box: tuple[Array, Array],
         gains: dict[Claim, Array],
-        label_bets: Sequence[tuple[Array, Array]],
         origin: Ints,
+        bets: LabelBets | None = None,
     ) -> CornerCells:
         """Return boxes with bets; where there are no gains labels alone bet.
 
-        ``label_bets`` has what :meth:`_label_bets` returns; ``origin`` says where boxes come from.
+        ``origin`` says where boxes come from. Parts of boxes have the bets on labels of the whole.
         """
         n = len(box[0])
         stakes: list[Array] = []
-        slopes: list[Array] = []
-        starts: list[Array] = []
+        shares_before: list[Array] = []
         label_bet_of: list[Ints] = []
         n_label_bets = 3 * len(self.maker.sizes)  # of a side
-        for place, (side, (start, slope)) in enumerate(zip(self.sides, label_bets, strict=True)):
+        for place, side in enumerate(self.sides):
             weight = self.piece.far_share if side != self.piece.near else 1 - self.piece.far_share
-            slopes.append(slope)
-            starts.append(np.broadcast_to(start[..., None], slope.shape))
             claims = self.piece.on_side(side)
-            shares = BetShares.of(len(self.maker.sizes), weight, len(claims))
+            shares = BetShares.of(len(self.maker.sizes), weight, len(claims), self.bold_share)
             stakes += [shares.main_and_bold(gains.get(claim), n) for claim in claims]
             stakes.append(np.broadcast_to(shares.log_floor, (_CORNERS, n, len(shares.log_floor))))
+            shares_before += [np.log(shares.of_claim)] * len(claims) + [shares.log_floor]
             of_claim = np.append(np.arange(n_label_bets), shares.bold_bets)
             of_side = np.concatenate([np.tile(of_claim, len(claims)), shares.floor_bets])
             label_bet_of.append(place * n_label_bets + of_side)
-        return self._assembled(
-            box,
-            np.concatenate(stakes, axis=2),
-            np.concatenate(slopes, axis=2),
-            np.concatenate(starts, axis=2),
-            np.concatenate(label_bet_of),
-            origin,
-        )
+        log_stake = np.concatenate(stakes, axis=2)
+        bet_of = np.concatenate(label_bet_of)
+        if bets is None:
+            left = self._share_left_to_labels(log_stake, np.concatenate(shares_before), bet_of)
+            bets = self._label_bets(box).scaled(left)
+        return self._assembled(box, log_stake, bets, bet_of, origin)
 
-    def _label_bets(self, box: tuple[Array, Array]) -> list[tuple[Array, Array]]:
-        """Return, per side, where label bets start and their b.
+    def _share_left_to_labels(self, log_stake: Array, shares_before: Array, bet_of: Ints) -> Array:
+        """Return the share of the nats of every bet on labels that past rows leave, (boxes, bets).
 
-        They have the shapes (2, boxes) and (2, boxes, bets).
+        Where past rows have nearly refuted a box, bets on labels have to win little, and small ones
+        win it at populations that are hardly outside of the box.
         """
-        return [self._label_bets_of_side(box, side) for side in self.sides]
+        needed = log(self.maker.bar)
+        left = (needed - log_stake.min(axis=0)) / (needed - shares_before)
+        share = np.full((log_stake.shape[1], 3 * len(self.maker.sizes) * len(self.sides)), 1.0)
+        for bet, label_bet in enumerate(bet_of.tolist()):
+            share[:, label_bet] = np.minimum(share[:, label_bet], left[:, bet])
+        return np.clip(share, LEAST_LABEL_SHARE, 1.0)
+
+    def _label_bets(self, box: tuple[Array, Array]) -> LabelBets:
+        """Return the bets on labels of boxes, those of all sides in turn."""
+        of_sides = [self._label_bets_of_side(box, side) for side in self.sides]
+        starts = [np.broadcast_to(start[..., None], slope.shape) for start, slope in of_sides]
+        slopes = [slope for _, slope in of_sides]
+        return LabelBets(np.concatenate(starts, axis=2), np.concatenate(slopes, axis=2))
 
     def _label_bets_of_side(self, box: tuple[Array, Array], side: int) -> tuple[Array, Array]:
         """Return where label bets of a side start, and their b.
@@ -691,33 +719,30 @@ class PieceBoxes:
     def _assembled(
         self,
         box: tuple[Array, Array],
-        stakes: Array,
-        slopes: Array,
-        starts: Array,
+        log_stake: Array,
+        bets: LabelBets,
         label_bet_of: Ints,
         origin: Ints,
     ) -> CornerCells:
-        """Return boxes; slopes b of label bets have shape (2, boxes, label bets)."""
+        """Return boxes with these bets."""
         low, high = box
         # axes: side, end of the side, box, bet
         lam = np.stack([low.T, high.T], axis=1)[..., None]
-        slope = slopes[:, None]
+        slope = bets.slope[:, None]
         factors = np.log(np.stack([1.0 - slope * lam, 1.0 + slope * (1.0 - lam)], axis=1))
         sides = np.repeat(np.array([[self.piece.a, self.piece.b]]), len(low), axis=0)
-        n_groups = len(self.maker.answers.counts)
-        groups = np.asarray(sides.T[..., None])
         return CornerCells(
-            n_groups,
-            sides,
-            low,
-            high,
-            groups,
-            stakes,
-            factors,
-            starts,
-            label_bet_of,
-            origin,
-            (self,),
+            n_groups=len(self.maker.answers.counts),
+            sides=sides,
+            side_low=low,
+            side_high=high,
+            groups=np.asarray(sides.T[..., None]),
+            log_stake=log_stake,
+            log_factor=factors,
+            at=bets.start,
+            label_bet=label_bet_of,
+            origin=origin,
+            pieces=(self,),
         )
 
 
@@ -773,20 +798,25 @@ class BetShares:
     floor_bets: Ints
 
     @classmethod
-    def of(cls, sizes: int, weight: float, claims: int) -> BetShares:
+    def of(cls, sizes: int, weight: float, claims: int, bold_share: float) -> BetShares:
         """Return the shares for so many sizes and claims of a side that has this weight."""
         shares = bet_shares(sizes)
         bold_bets = np.arange(1, min(3, sizes))  # both groups move, by the main sizes
         floor_bets = np.arange(3 * sizes).reshape(3, sizes)[:, -2:].ravel()
-        rest = 1.0 - FLOOR_SHARE - STRONG_SHARE - BOLD_SHARE
+        rest = 1.0 - FLOOR_SHARE - STRONG_SHARE - bold_share
         bold, floor = (shares[bets] / shares[bets].sum() for bets in (bold_bets, floor_bets))
         return cls(
             weight * rest / claims * shares,
-            weight * BOLD_SHARE / claims * bold,
+            weight * bold_share / claims * bold,
             np.log(weight * FLOOR_SHARE * floor),
             bold_bets,
             floor_bets,
         )
+
+    @property
+    def of_claim(self) -> Array:
+        """The stakes of the bets on one claim: of all sizes, then the bold ones."""
+        return np.append(self.main, self.bold)
 
     def main_and_bold(self, gain: Array | None, n: int) -> Array:
         """Return log stakes after the past, shape (4, boxes, bets); none if there is no gain.
@@ -794,9 +824,8 @@ class BetShares:
         ``gain`` has shape (boxes, 4, sizes + 1), the bold one last.
         """
         if gain is None:
-            return np.full((_CORNERS, n, len(self.main) + len(self.bold)), -np.inf)
+            return np.full((_CORNERS, n, len(self.of_claim)), -np.inf)
         by_corner = gain.swapaxes(0, 1)
         by_size = np.tile(by_corner[..., :-1], 3)  # the same in all three directions
         bold = np.repeat(by_corner[..., -1:], len(self.bold), axis=2)
-        log_share = np.log(np.append(self.main, self.bold))
-        return np.asarray(log_share + np.concatenate([by_size, bold], axis=2))
+        return np.asarray(np.log(self.of_claim) + np.concatenate([by_size, bold], axis=2))

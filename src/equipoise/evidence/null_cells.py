@@ -292,10 +292,36 @@ class BandCells(NullCells):
         return _sum_of_bets(log_wealth)
 
 
+@dataclass(frozen=True)
+class LabelBets:
+    """Bets on labels against boxes: by each side of the box, of shape (2, boxes, label bets).
+
+    A label of the side's group multiplies a bet by ``1 + slope (Y - lam)``.
+
+    Parameters
+    ----------
+    start
+        Where on the side the bet starts.
+    slope
+        Its size.
+    """
+
+    start: Array
+    slope: Array
+
+    def some(self, boxes: Ints) -> LabelBets:
+        """Return the bets against some boxes."""
+        return LabelBets(self.start[:, boxes], self.slope[:, boxes])
+
+    def scaled(self, share: Array) -> LabelBets:
+        """Return smaller bets: ``share`` has shape (boxes, label bets)."""
+        return LabelBets(self.start, self.slope * share)
+
+
 class CutsBoxes(Protocol):
     """What boxes were made from: it can cut them into parts."""
 
-    def parts(self, i: Ints, j: Ints) -> tuple[CornerCells, Ints]:
+    def parts(self, i: Ints, j: Ints, bets: LabelBets) -> tuple[CornerCells, Ints]:
         """Return the parts of boxes, cells i of a's grid by cells j of b's, and whose they are."""
 
 
@@ -365,6 +391,11 @@ class CornerCells(NullCells):
         shared = {"n_groups": self.n_groups, "label_bet": self.label_bet, "pieces": self.pieces}
         return type(self)(**shared, **arrays)
 
+    def _label_bets(self) -> LabelBets:
+        """Return the bets on labels; the two factors of a label differ by the slope."""
+        zero, one = np.exp(self.log_factor[:, :, 0]).swapaxes(0, 1)
+        return LabelBets(self.at, one - zero)
+
     def can_be_cut(self, cells: Ints) -> Flags:
         """Say which boxes can be cut into parts."""
         return np.asarray(self.origin[cells, 0] >= 0)
@@ -375,7 +406,8 @@ class CornerCells(NullCells):
         for place in np.unique(of_boxes[:, 0]).tolist():
             of_piece = np.flatnonzero(of_boxes[:, 0] == place)
             _, i, j = of_boxes[of_piece].T
-            parts, box = self.pieces[place].parts(i, j)
+            bets = self._label_bets().some(cells[of_piece])
+            parts, box = self.pieces[place].parts(i, j, bets)
             yield parts, cells[of_piece[box]]
 
     def log_wealth(self, counts: Array, cells: CellIndex, scored: Array | float = 0.0) -> Array:
