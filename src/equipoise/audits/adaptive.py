@@ -31,7 +31,7 @@ from equipoise.audits.scores import Assist, ScoreRecords, ScoreSampler, sample_b
 from equipoise.display import format_number
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
 from equipoise.evidence.evidence import Evidence
-from equipoise.evidence.intervals import rough_ranges
+from equipoise.evidence.intervals import rough_ranges, success_estimates
 from equipoise.evidence.observation import LABEL, BetScale
 from equipoise.evidence.request_log import UNKNOWN
 from equipoise.finding import Finding
@@ -44,6 +44,8 @@ FIRST_RECHECK = 20  # labels before the first check whether any number of them c
 # then on there is one with every plan
 GIVE_UP_LABELS = 30  # of every group, before a rough guess of the unknowns ends an audit
 GIVE_UP_ERRORS = 1.0  # standard errors of the labels that such a guess allows for
+GIVE_UP_PRECISION = 0.5  # labels are so precise, in errors of the past, that it limits the audit …
+GIVE_UP_FACTOR = 16.0  # … and it ends if so many times as many labels would not decide
 NO_LABELS_LEFT = 1e-9  # in place of 0 labels, so that a block has one person at least
 
 
@@ -466,11 +468,24 @@ class AdaptiveAudit(Audit):
             intervals = denied_success_intervals(self._design, evidence).values()
             low = np.array([interval.lower for interval in intervals])
             high = np.array([interval.upper for interval in intervals])
-        if evidence.refutation.is_undecidable(low, high):
+        if evidence.refutation.is_undecidable(low, high) or self._past_limits(evidence):
             scarce = "the past data are too few"
             if self.cells.unknown:
                 scarce = "of too few approved people the outcome is known"
             self._finding = self._conclude(f"{scarce} for any number of labels to decide")
+
+    def _past_limits(self, evidence: Evidence) -> bool:
+        """Say whether labels are far more precise than the past, and many more would not decide."""
+        few = (evidence.log.told[self._design.reachable] < GIVE_UP_LABELS).any()
+        if few or not self._design.weighs_past_rows or self.assist is not None:
+            return False
+        estimates = success_estimates(evidence.log)
+        low, high = rough_ranges(evidence.log, 0.5)
+        answers = self._design.row_answers()
+        label_error = answers.label_error_of_gap(estimates, high - low)
+        if label_error > GIVE_UP_PRECISION * answers.error_of_gap(estimates):
+            return False
+        return not evidence.refutation.would_decide(GIVE_UP_FACTOR)
 
     def _conclude_if_told_to(self) -> None:
         """Conclude again, by the evidence of now, if :meth:`conclude` was called before."""

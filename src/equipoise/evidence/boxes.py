@@ -16,7 +16,7 @@ Section 3.21 of ``docs/understand/guarantees.md`` has the proof.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
@@ -146,14 +146,32 @@ class RowAnswers:
 
     def error_of_gap(self, r: Array) -> float:
         """Return the largest standard error of a gap that counts, by past rows alone, at r."""
+        return self._largest_error(r, lambda rows, lam, _: float(rows.standard_error(lam)))
+
+    def label_error_of_gap(self, r: Array, errors: Array) -> float:
+        """Return the largest standard error of a gap that counts, by errors of r alone."""
+
+        def error_of_rate(rows: PastRows, lam: Array, group: int) -> float:
+            return float(np.abs(rows.curve.slope(lam))) * float(errors[group])
+
+        return self._largest_error(r, error_of_rate)
+
+    def _largest_error(
+        self, r: Array, error_of_rate: Callable[[PastRows, Array, int], float]
+    ) -> float:
+        """Return the largest standard error of a gap that counts, given that of a group's rate."""
         largest = 0.0
         for rate in self.rates:
-            rows = [PastRows(rate, counts) for counts in self.counts]
-            errors = np.array([own.standard_error(x) for own, x in zip(rows, r, strict=True)])
-            values = np.array([own.curve.value(x) for own, x in zip(rows, r, strict=True)])
+            errors = []
+            values = []
+            for group, counts in enumerate(self.counts):
+                rows = PastRows(rate, counts)
+                errors.append(error_of_rate(rows, r[group], group))
+                values.append(float(rows.curve.value(r[group])))
             for high, low in self.pairs:
-                unit = self.compare.rate_per_gap(np.maximum(values[high], values[low]))
-                largest = max(largest, float(np.hypot(errors[high], errors[low]) / unit))
+                higher = np.asarray(max(values[high], values[low]))
+                unit = float(self.compare.rate_per_gap(higher))
+                largest = max(largest, float(np.hypot(errors[high], errors[low])) / unit)
         return largest
 
     def unfair_covers(self) -> tuple[NullCells, ...]:

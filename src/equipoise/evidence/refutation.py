@@ -382,11 +382,12 @@ class Refutation:
             if cover.parts is None:
                 e_values.append(float(evidence.min()))
             else:
-                e_values.append(self._e_value_of_parts(cover, cover.parts, evidence, look))
+                counts = look.label_counts[0]
+                e_values.append(self._e_value_of_parts(cover, cover.parts, evidence, counts))
         return AnswerEvidence(sum(e_values) / n_covers, needed)
 
     def _e_value_of_parts(
-        self, cover: CoverProgress, parts: BoxParts, of_boxes: Array, look: CountPath
+        self, cover: CoverProgress, parts: BoxParts, of_boxes: Array, counts: Array
     ) -> float:
         """Return the least evidence against a part that stands, the bar if there is none.
 
@@ -400,7 +401,7 @@ class Refutation:
             if of_boxes[some[0]] >= least:
                 break
             cells = parts.of(cover.standing[some])
-            evidence = cells.evidence_of_counts(look.label_counts[0], np.arange(len(cells)))
+            evidence = cells.evidence_of_counts(counts, np.arange(len(cells)))
             low = np.flatnonzero(evidence < least)
             low = low[self._stood_at_ends(cells.some(low), cover.bar)]
             least = min(least, float(evidence[low].min(initial=inf)))
@@ -413,6 +414,24 @@ class Refutation:
             nats = np.log(self._standing_evidence(cover, look))
         return np.asarray(log(cover.bar) - nats)
 
+    def would_decide(self, factor: float) -> bool:
+        """Say whether so many times the labels would decide, if all were like those so far.
+
+        Pending outcomes are left out.
+        """
+        counts = factor * self._without_pending(self._log.current_counts()).label_counts[0]
+        for wrong_set in (self.unfair_set, self.fair_set):
+            evidence = 0.0
+            for cover in wrong_set.covers:
+                of_boxes = cover.cells.evidence_of_counts(counts, cover.standing)
+                if cover.parts is None:
+                    evidence += float(of_boxes.min(initial=cover.bar))
+                else:
+                    evidence += self._e_value_of_parts(cover, cover.parts, of_boxes, counts)
+            if evidence >= wrong_set.bar:
+                return True
+        return False
+
     def is_undecidable(self, low: Array, high: Array) -> bool:
         """Say whether all unknowns in a box allow both wrong answers: then no label decides.
 
@@ -423,15 +442,20 @@ class Refutation:
         if self._wrong.both_allowed(low, high):
             return True
         look = self._log.current_counts()
-        is_pending = np.array(self._log.outcomes, dtype=np.intp) == PENDING
-        if is_pending.any():
-            if self._log.epochs.rescales_bets:
-                return False
-            groups = np.array(self._log.groups, dtype=np.intp)[is_pending]
-            label_counts = look.label_counts.copy()
-            label_counts[0, :, UNKNOWN] -= np.bincount(groups, minlength=len(self._log.labels))
-            look = replace(look, label_counts=label_counts)
+        if self._log.epochs.rescales_bets and PENDING in self._log.outcomes:
+            return False
+        look = self._without_pending(look)
         return all(self._has_lost(cover, look) for cover in self.covers)
+
+    def _without_pending(self, look: CountPath) -> CountPath:
+        """Return a look without the requests that wait for an outcome."""
+        is_pending = np.array(self._log.outcomes, dtype=np.intp) == PENDING
+        if not is_pending.any():
+            return look
+        groups = np.array(self._log.groups, dtype=np.intp)[is_pending]
+        label_counts = look.label_counts.copy()
+        label_counts[0, :, UNKNOWN] -= np.bincount(groups, minlength=len(self._log.labels))
+        return replace(look, label_counts=label_counts)
 
     def _has_lost(self, cover: CoverProgress, look: CountPath) -> bool:
         """Say whether all bets against some cell that stands are lost."""
