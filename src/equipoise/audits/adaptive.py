@@ -468,15 +468,18 @@ class AdaptiveAudit(Audit):
             intervals = denied_success_intervals(self._design, evidence).values()
             low = np.array([interval.lower for interval in intervals])
             high = np.array([interval.upper for interval in intervals])
-        if evidence.refutation.is_undecidable(low, high) or self._past_limits(evidence):
-            scarce = "the past data are too few"
-            if self.cells.unknown:
-                scarce = "of too few approved people the outcome is known"
+        scarce = "the past data are too few"
+        if self.cells.unknown:
+            scarce = "of too few approved people the outcome is known"
+        if evidence.refutation.is_undecidable(low, high):
             self._finding = self._conclude(f"{scarce} for any number of labels to decide")
+        elif self._past_limits(evidence):
+            reason = f"{scarce}: {GIVE_UP_FACTOR:g} times as many labels would hardly decide"
+            self._finding = self._conclude(reason, limited_by_past=True)
 
     def _past_limits(self, evidence: Evidence) -> bool:
         """Say whether labels are far more precise than the past, and many more would not decide."""
-        few = (evidence.log.told[self._design.reachable] < GIVE_UP_LABELS).any()
+        few = (evidence.log.n_told[self._design.reachable] < GIVE_UP_LABELS).any()
         if few or not self._design.weighs_past_rows or self.assist is not None:
             return False
         estimates = success_estimates(evidence.log)
@@ -529,8 +532,13 @@ class AdaptiveAudit(Audit):
 
     # -- the finding ----------------------------------------------------------------------------
 
-    def _conclude(self, why: str) -> Finding:
-        missing = describe_missing(self._design, self._require_evidence(), len(self._open_tickets))
+    def _conclude(self, why: str, *, limited_by_past: bool = False) -> Finding:
+        missing = describe_missing(
+            self._design,
+            self._require_evidence(),
+            len(self._open_tickets),
+            limited_by_past=limited_by_past,
+        )
         return self._make_finding(Verdict.INCONCLUSIVE, why, missing)
 
     def _report_verdict(self, verdict: Verdict) -> Finding:

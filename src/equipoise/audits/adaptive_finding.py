@@ -128,13 +128,20 @@ def _rates_with_estimates(
 # -- what is missing ---------------------------------------------------------------------------
 
 
-def describe_missing(design: AuditDesign, evidence: Evidence, n_pending: int) -> tuple[str, ...]:
-    """Return what would bring a verdict, one line each; ``n_pending`` outcomes are pending."""
+def describe_missing(
+    design: AuditDesign, evidence: Evidence, n_pending: int, *, limited_by_past: bool = False
+) -> tuple[str, ...]:
+    """Return what would bring a verdict, one line each; ``n_pending`` outcomes are pending.
+
+    ``limited_by_past`` says that the audit ended because many more labels would hardly decide.
+    """
     r = {}
     for group, interval in denied_success_intervals(design, evidence).items():
         r[group] = 0.5 if interval.estimate is None else interval.estimate
     lines = [
-        _describe_missing_evidence(design, evidence),
+        _describe_missing_past(design, evidence)
+        if limited_by_past
+        else _describe_missing_evidence(design, evidence),
         *name_short_strata(design.history, design.question, design.budget, r),
     ]
     if n_pending:
@@ -174,6 +181,15 @@ def _describe_missing_evidence(design: AuditDesign, evidence: Evidence) -> str:
             f"try about {_past_rows_needed(design):,.0f} in all, or a larger epsilon"
         )
     return "a larger epsilon: at the present estimates both answers stay possible"
+
+
+def _describe_missing_past(design: AuditDesign, evidence: Evidence) -> str:
+    """Return the past rows, or the margin, that would decide where labels hardly would."""
+    n_rows, margin = _past_or_margin_needed(design, evidence)
+    return (
+        f"more past rows, about {format_count(n_rows)} in all; or an epsilon of about "
+        f"{format_number(margin, 2)}; or very many more labels (give_up='never' goes on)"
+    )
 
 
 def _past_or_margin_needed(design: AuditDesign, evidence: Evidence) -> tuple[float, float]:

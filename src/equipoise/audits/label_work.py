@@ -11,7 +11,7 @@ from equipoise._arrays import Array, Ints
 from equipoise.audits.design import AuditDesign
 from equipoise.evidence.allocation import EVEN_SHARE, information, mean_costs, refute_all
 from equipoise.evidence.label_plan import PILOT_LABELS
-from equipoise.evidence.null_cells import NullCells
+from equipoise.evidence.null_cells import CornerCells, NullCells
 from equipoise.evidence.wrong_answers import FEW_GROUPS
 from equipoise.history.past import Past
 from equipoise.question import Costs, Question, Verdict
@@ -23,6 +23,8 @@ MOST_CANDIDATES = 20_000  # … cells are chosen among so many,
 MOST_CELLS = 1_200  # … so many count in all,
 MOST_BETS = 60_000  # … and so many bets against boxes of all groups,
 LEAST_BOXES = 12  # … but at least so many boxes
+BOXES_CUT_AT_ONCE = 16  # boxes that are cut, those that fall last first, …
+CUT_ROUNDS = 8  # … and how often
 
 
 @dataclass(frozen=True)
@@ -102,10 +104,38 @@ class LabelWork:
         budget, _ = refute_all(info_by_group, np.maximum(missing, 0.0), prices)
         shares = self._label_shares(budget / prices)
         needed = _labels_needed(slowest, r, shares, log_wealth, bar)
-        n_labels = float(np.where(missing > 0.0, needed, 0.0).max())
+        needed = np.where(missing > 0.0, needed, 0.0)
+        if isinstance(slowest, CornerCells):
+            needed = self._cut_slowest(slowest, needed, r, shares, bar)
+        n_labels = float(needed.max())
         if not np.isfinite(n_labels):
             return Work(np.inf, nothing)
         return Work(n_labels * float(shares @ prices), n_labels * shares)
+
+    def _cut_slowest(
+        self, boxes: CornerCells, needed: Array, r: Array, shares: Array, bar: float
+    ) -> Array:
+        """Return the labels after which every part of a box is refuted, as far as boxes are cut.
+
+        Like an audit, cut those that keep an answer from being given; ``needed`` has the labels
+        that refute whole boxes.
+        """
+        needed = needed.copy()
+        is_cut = ~boxes.can_be_cut(np.arange(len(boxes)))
+        for _ in range(CUT_ROUNDS):
+            slowest = np.argsort(-needed, kind="stable")[:BOXES_CUT_AT_ONCE]
+            if is_cut[slowest[0]] or needed[slowest[0]] <= 0.0:
+                break
+            slowest = slowest[~is_cut[slowest]]
+            is_cut[slowest] = True
+            of_parts = np.zeros_like(needed)
+            for parts, box_of_part in boxes.parts(slowest):
+                log_wealth = parts.log_wealth(self._past_labels, slice(None))
+                stands = parts.evidence(log_wealth.copy()) < np.exp(bar)
+                of_part = _labels_needed(parts, r, shares, log_wealth, bar)
+                np.maximum.at(of_parts, box_of_part, np.where(stands, of_part, 0.0))
+            needed[slowest] = of_parts[slowest]
+        return needed
 
     def _label_shares(self, allocated: Array) -> Array:
         """Return each group's share of the labels; like an audit, give some to every group."""

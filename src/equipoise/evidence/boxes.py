@@ -678,7 +678,7 @@ class PieceBoxes:
         share = np.full((log_stake.shape[1], 3 * len(self.maker.sizes) * len(self.sides)), 1.0)
         for bet, label_bet in enumerate(bet_of.tolist()):
             share[:, label_bet] = np.minimum(share[:, label_bet], left[:, bet])
-        return np.clip(share, LEAST_LABEL_SHARE, 1.0)
+        return np.asarray(np.clip(share, LEAST_LABEL_SHARE, 1.0))
 
     def _label_bets(self, box: tuple[Array, Array]) -> LabelBets:
         """Return the bets on labels of boxes, those of all sides in turn."""
@@ -757,7 +757,7 @@ class PieceBoxes:
             groups=np.asarray(sides.T[..., None]),
             log_stake=log_stake,
             log_factor=factors,
-            at=bets.start,
+            bet_start=bets.start,
             label_bet=label_bet_of,
             origin=origin,
             pieces=(self,),

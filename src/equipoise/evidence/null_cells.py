@@ -380,21 +380,24 @@ class CornerCells(NullCells):
             piece_of_box = np.array([*places, -1])[part.origin[:, 0]]
             origins.append(np.column_stack([piece_of_box, part.origin[:, 1:]]))
         arrays["origin"] = np.concatenate(origins)
-        shared = {"n_groups": parts[0].n_groups, "label_bet": parts[0].label_bet}
-        return cls(**shared, **arrays, pieces=tuple(pieces))
+        return cls(
+            n_groups=parts[0].n_groups,
+            label_bet=parts[0].label_bet,
+            pieces=tuple(pieces),
+            **arrays,
+        )
 
     def some(self, cells: Ints) -> Self:
         """Return some of the boxes."""
-        arrays = {
-            name: getattr(self, name)[..., cells, :] for name in _arrays_of_boxes(type(self))
-        }
-        shared = {"n_groups": self.n_groups, "label_bet": self.label_bet, "pieces": self.pieces}
-        return type(self)(**shared, **arrays)
+        arrays = {name: getattr(self, name)[..., cells, :] for name in _arrays_of_boxes(type(self))}
+        return type(self)(
+            n_groups=self.n_groups, label_bet=self.label_bet, pieces=self.pieces, **arrays
+        )
 
     def _label_bets(self) -> LabelBets:
         """Return the bets on labels; the two factors of a label differ by the slope."""
         zero, one = np.exp(self.log_factor[:, :, 0]).swapaxes(0, 1)
-        return LabelBets(self.at, one - zero)
+        return LabelBets(self.bet_start, one - zero)
 
     def can_be_cut(self, cells: Ints) -> Flags:
         """Say which boxes can be cut into parts."""

@@ -204,9 +204,7 @@ class Refutation:
         wrong = self._wrong
         # Bets that are sized anew at every plan are followed against whole boxes only.
         cuts_boxes = not self._log.epochs.rescales_bets
-        self.unfair_set = CoveredSet(
-            wrong.unfair_covers(), wrong.level_fair, cuts_boxes=cuts_boxes
-        )
+        self.unfair_set = CoveredSet(wrong.unfair_covers(), wrong.level_fair, cuts_boxes=cuts_boxes)
         self.fair_set = CoveredSet(wrong.fair_covers(), wrong.level_unfair, cuts_boxes=cuts_boxes)
         self._settled = 0  # epochs by whose ends the cells that stand were settled last
         self._stale = 0  # the first epoch whose end was not looked at as outcomes stand now
