@@ -179,11 +179,38 @@ def check_population(
     labels = np.zeros((2, 3))
     labels[:, :2] = rng.integers(0, rng.choice([1, 5, 200]), (2, 2))
     excess = -np.inf
-    for box in np.flatnonzero(held)[:2].tolist():
+    some = np.flatnonzero(held)[:2]
+    for box in some.tolist():
         ours = float(np.log(cells.evidence(cells.log_wealth(labels, np.array([box])))[0]))
         theirs = log_evidence(case, bets, box, people, labels)
-        excess = max(excess, ours - theirs)
+        excess = max(excess, ours - theirs, excess_of_parts(case, box, people, labels, theirs))
+        if cells.can_be_cut(np.array([box])).all() and not parts_that_hold(cells, box, lam):
+            excess = max(excess, short)  # past rows refute the part, so they have to reach the bar
     return excess, True
+
+
+def parts_that_hold(cells: CornerCells, box: int, lam: np.ndarray) -> list[CornerCells]:
+    """Return the parts of a box that hold these unknowns, each by itself."""
+    found = []
+    for parts, _ in cells.parts(np.array([box])):
+        held = ((parts.side_low <= lam) & (lam <= parts.side_high)).all(axis=1)
+        found += [parts.some(np.array([place])) for place in np.flatnonzero(held)]
+    return found
+
+
+def excess_of_parts(case: Case, box: int, people, labels, theirs: float) -> float:  # type: ignore
+    """Return by how much the log evidence of a part exceeds that of the whole's bets."""
+    cells = case.cells
+    if not cells.can_be_cut(np.array([box])).all():
+        return -np.inf
+    whole = cells.evidence(cells.log_wealth(labels, np.array([box])))[0]
+    excess = -np.inf
+    for part in parts_that_hold(cells, box, np.array([person.lam for person in people])):
+        evidence = part.evidence(part.log_wealth(labels, np.array([0])))[0]
+        excess = max(excess, float(np.log(evidence)) - theirs)
+        # No part has less evidence than the whole.
+        excess = max(excess, float(np.log(whole / evidence)))
+    return excess
 
 
 def log_past(case: Case, bets: list) -> float:  # type: ignore[type-arg]
@@ -206,7 +233,8 @@ def log_past(case: Case, bets: list) -> float:  # type: ignore[type-arg]
 def shares_of(case: Case, side: int) -> BetShares:
     piece = case.piece
     weight = 1.0 - piece.far_share if side == piece.near else piece.far_share
-    return BetShares.of(len(case.maker.sizes), weight, len(piece.on_side(side)))
+    bold_share = case.maker.bold_share(piece.a, piece.b)
+    return BetShares.of(len(case.maker.sizes), weight, len(piece.on_side(side)), bold_share)
 
 
 def log_evidence(case: Case, bets: list, box: int, people, labels) -> float:  # type: ignore
