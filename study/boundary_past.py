@@ -19,7 +19,7 @@ from tests.support.tables import table
 import equipoise as eq
 from equipoise.audits.design import AuditDesign
 from equipoise.evidence.boxes import RowAnswers
-from equipoise.evidence.null_cells import NullCells
+from equipoise.evidence.null_cells import CornerCells, NullCells
 from equipoise.metrics import rates_given_r
 from equipoise.rates import clopper_pearson
 from study.boundary import add_options as add_common_options
@@ -116,10 +116,16 @@ def against_truth(cover: NullCells, r: np.ndarray, path: np.ndarray) -> np.ndarr
 def against_boxes(
     cover: NullCells, r: np.ndarray, path: np.ndarray, which: np.ndarray
 ) -> np.ndarray:
-    """Return the least evidence against boxes that hold r, by the path; infinite if none does."""
+    """Return the least evidence against parts of boxes that hold r; infinite if none does."""
+    assert isinstance(cover, CornerCells)
     inside = ((cover.low <= r) & (r <= cover.high)).all(axis=1) & which
-    cells = np.flatnonzero(inside)
-    if not len(cells):
-        return np.full(len(path), np.inf)
-    evidence = cover.evidence(cover.log_wealth(path, cells))
-    return np.asarray(evidence.min(axis=1))
+    around = np.flatnonzero(inside)
+    can_be_cut = cover.can_be_cut(around)
+    uncut = cover.some(around[~can_be_cut])
+    least = np.full(len(path), np.inf)
+    for boxes in [uncut, *(parts for parts, _ in cover.parts(around[can_be_cut]))]:
+        holding = np.flatnonzero(((boxes.low <= r) & (r <= boxes.high)).all(axis=1))
+        if len(holding):
+            evidence = boxes.evidence(boxes.log_wealth(path, holding))
+            least = np.minimum(least, evidence.min(axis=1))
+    return least

@@ -87,7 +87,8 @@ def run(options: argparse.Namespace) -> Table:
     results = []
     with Progress(console=Console(stderr=True), transient=True) as bar:
         prices = COSTS[: options.prices]
-        work = list(product(bank(), prices, [*options.sizes, None]))
+        by_groups = sorted(bank(), key=lambda instance: instance.groups)
+        work = list(product(by_groups, prices, [*options.sizes, None]))
         for instance, costs, size in bar.track(work, description="instances"):
             results.append(_measure(instance, costs, size, options))
             _write(options, results)  # a page after every instance: long runs may be cut short

@@ -457,7 +457,8 @@ class Refutation:
 
     def _has_lost(self, cover: CoverProgress, look: CountPath) -> bool:
         """Say whether all bets against some cell that stands are lost."""
-        lost = cover.standing[self.missing_nats(cover, look) > log(cover.bar / _LOST_EVIDENCE)]
+        missing = self.missing_nats(cover, look)  # which settles what stands
+        lost = cover.standing[missing > log(cover.bar / _LOST_EVIDENCE)]
         if cover.parts is None or not len(lost):
             return len(lost) > 0
         for start in range(0, len(lost), N_CUT_AT_ONCE):
