@@ -42,8 +42,9 @@ BOX_STEP = 0.2  # width of a box in epsilons: how far a rate moves over a side, 
 BOX_STEP_OF_MORE = 0.3  # … and with more groups, whose pairs need more boxes
 BOX_STEP_IN_ERRORS = 2.5  # it is at least so many times as many standard errors of the past
 FLOOR_SHARE = 0.05  # of a stake goes to bets on labels alone
-BOLD_SHARES = (0.05, 0.25)  # … and to bets on past rows that are off by ``BOLD_TILT`` errors …
-BOLD_SHARE_PER_ERROR = 0.8  # … within these ends, in proportion to a guessed error in epsilons
+BOLD_SHARE_PER_ERROR = 0.8  # … and, for each epsilon that a gap of past rows is guessed to be off,
+LEAST_BOLD_SHARE = 0.05  # … but at least so much …
+MOST_BOLD_SHARE = 0.25  # … and at most so much to bets that expect rows off by ``BOLD_TILT`` errors
 BOLD_TILT = 2.6
 BOLD_RATIO = 1.5  # sizes of such bets are rounded to powers of this
 STRONG_SHARE = 0.06  # … and to bets on past rows alone, which refute boxes before the first label
@@ -395,8 +396,7 @@ class BoxMaker:
         their stake would be lost.
         """
         error = self.guessed_error(a, b) / self.answers.epsilon
-        least, most = BOLD_SHARES
-        return min(max(least, BOLD_SHARE_PER_ERROR * error), most)
+        return min(max(LEAST_BOLD_SHARE, BOLD_SHARE_PER_ERROR * error), MOST_BOLD_SHARE)
 
     def guessed_error(self, a: int, b: int) -> float:
         """Return a guess of the standard error of a gap, from group totals alone."""

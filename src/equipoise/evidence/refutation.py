@@ -255,7 +255,11 @@ class Refutation:
             if len(looks):
                 self.settle()
                 first = path.some(looks[:1])
-                least = [self._least_evidence(cover, first) for cover in wrong_set.covers]
+                is_single = len(wrong_set.covers) == 1
+                least = [
+                    self._least_evidence(cover, first, is_single=is_single)
+                    for cover in wrong_set.covers
+                ]
                 if sum(least) >= wrong_set.bar:
                     return int(looks[0])
                 looks = looks[1:]
@@ -315,40 +319,60 @@ class Refutation:
             for at_epoch_end in self._evidence_at_epoch_ends(cover, cells[checked]):
                 evidence[:, checked[at_epoch_end >= cover.bar]] = inf
 
-    def _least_evidence(self, cover: CoverProgress, look: CountPath) -> float:
-        """Return the least evidence against a cell that stands; infinite if none does."""
+    def _least_evidence(self, cover: CoverProgress, look: CountPath, *, is_single: bool) -> float:
+        """Return the least evidence against a cell that stands; infinite if none does.
+
+        Of a single cover any evidence below the bar will do.
+        """
         if not len(cover.standing):
             return inf
         evidence = self._standing_evidence(cover, look)
         if cover.parts is not None:
-            return self._least_evidence_of_parts(cover, cover.parts, evidence, look)
+            counts = look.label_counts[0]
+            enough = cover.bar if is_single else 0.0
+            least, hardest = self._least_part(cover, cover.parts, evidence, counts, enough)
+            if hardest is not None:
+                cover.remember_hardest_part(hardest)
+            return inf if hardest is None else least
         place = int(evidence.argmin())
         cover.remember_hardest(int(cover.standing[place]))
         return inf if evidence[place] >= cover.bar else float(evidence[place])
 
-    def _least_evidence_of_parts(
-        self, cover: CoverProgress, parts: BoxParts, of_boxes: Array, look: CountPath
-    ) -> float:
-        """Return the evidence against a part that stands, of the hardest box with such parts.
+    def _least_part(
+        self,
+        cover: CoverProgress,
+        parts: BoxParts,
+        of_boxes: Array,
+        counts: Array,
+        enough: float = 0.0,
+    ) -> tuple[float, CornerCells | None]:
+        """Return the least evidence against a part that stands, and the part.
 
-        It is infinite if there is none. ``of_boxes`` has the evidence against boxes that stand: a
-        box is refuted where it reaches the bar, or where all of its parts are refuted.
+        It is the bar, and None, if there is none below the bar. A part below ``enough`` will do.
+        ``of_boxes`` has the evidence against the boxes that stand. No part has less of it than its
+        box, so boxes are cut, those with the least evidence first, until the next one has more
+        than some part.
         """
-        places = np.argsort(of_boxes)
-        places = places[of_boxes[places] < cover.bar]
-        for start in range(0, len(places), N_CUT_AT_ONCE):
-            boxes = cover.standing[places[start : start + N_CUT_AT_ONCE]]
-            cells = parts.of(boxes)
-            evidence = cells.evidence_of_counts(look.label_counts[0], np.arange(len(cells)))
-            order = np.argsort(evidence)
-            order = order[evidence[order] < cover.bar]
-            for first in range(0, len(order), N_HARDEST_CELLS):
-                few = order[first : first + N_HARDEST_CELLS]
+        least = cover.bar
+        hardest = None
+        order = np.argsort(of_boxes)
+        for start in range(0, len(order), N_CUT_AT_ONCE):
+            boxes = order[start : start + N_CUT_AT_ONCE]
+            if of_boxes[boxes[0]] >= least or least < enough:
+                break
+            cells = parts.of(cover.standing[boxes])
+            evidence = cells.evidence_of_counts(counts, np.arange(len(cells)))
+            candidates = np.argsort(evidence)
+            candidates = candidates[evidence[candidates] < least]
+            # Few are asked about at a time: mostly one of the first stood at all ends of epochs.
+            for first in range(0, len(candidates), N_HARDEST_CELLS):
+                few = candidates[first : first + N_HARDEST_CELLS]
                 standing = few[self._stood_at_ends(cells.some(few), cover.bar)]
                 if len(standing):
-                    cover.remember_hardest_part(cells.some(standing[:1]))
-                    return float(evidence[standing[0]])
-        return inf
+                    least = float(evidence[standing[0]])
+                    hardest = cells.some(standing[:1])
+                    break
+        return least, hardest
 
     def _stood_at_ends(self, cells: CornerCells, bar: float) -> Flags:
         """Say which boxes no epoch's end refutes, as outcomes are known now."""
@@ -381,29 +405,9 @@ class Refutation:
                 e_values.append(float(evidence.min()))
             else:
                 counts = look.label_counts[0]
-                e_values.append(self._e_value_of_parts(cover, cover.parts, evidence, counts))
+                least, _ = self._least_part(cover, cover.parts, evidence, counts)
+                e_values.append(least)
         return AnswerEvidence(sum(e_values) / n_covers, needed)
-
-    def _e_value_of_parts(
-        self, cover: CoverProgress, parts: BoxParts, of_boxes: Array, counts: Array
-    ) -> float:
-        """Return the least evidence against a part that stands, the bar if there is none.
-
-        No part has less evidence than its box. So boxes are cut, those with the least evidence
-        first, until the next one has more than some part.
-        """
-        least = cover.bar
-        order = np.argsort(of_boxes)
-        for start in range(0, len(order), N_CUT_AT_ONCE):
-            some = order[start : start + N_CUT_AT_ONCE]
-            if of_boxes[some[0]] >= least:
-                break
-            cells = parts.of(cover.standing[some])
-            evidence = cells.evidence_of_counts(counts, np.arange(len(cells)))
-            low = np.flatnonzero(evidence < least)
-            low = low[self._stood_at_ends(cells.some(low), cover.bar)]
-            least = min(least, float(evidence[low].min(initial=inf)))
-        return least
 
     def missing_nats(self, cover: CoverProgress, look: CountPath) -> Array:
         """Return the nats that each of the cells that stand lacks."""
@@ -425,7 +429,8 @@ class Refutation:
                 if cover.parts is None:
                     evidence += float(of_boxes.min(initial=cover.bar))
                 else:
-                    evidence += self._e_value_of_parts(cover, cover.parts, of_boxes, counts)
+                    least, _ = self._least_part(cover, cover.parts, of_boxes, counts)
+                    evidence += least
             if evidence >= wrong_set.bar:
                 return True
         return False

@@ -7,8 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from equipoise.cells import GroupCells
 from equipoise.evidence import Evidence
+from equipoise.evidence.boxes import RowAnswers
+from equipoise.evidence.null_cells import CornerCells, NullCells
 from equipoise.question import Verdict
+from equipoise.rates import RATES
 from tests.profiles import examples
 from tests.unit.evidence.states import Setup, random_events, random_setup, record, request, setups
 
@@ -81,3 +85,59 @@ def test_covers_of_the_fair_set_share_the_level() -> None:
         covers = evidence.refutation.fair_set.covers
         for cover in covers:
             assert cover.bar == pytest.approx(len(covers) / 0.04, rel=1e-12)
+
+
+# -- parts of boxes -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_boxes_are_cut_as_if_all_of_them_were(seed: int) -> None:
+    """The verdict and the e-values are those of all parts of all boxes, by definition."""
+    rng = np.random.default_rng(seed)
+    k = 2 + seed % 2
+    shares = rng.dirichlet([2.0, 1.0, 3.0], k)
+    # Two groups with as many rows have a cover for either order, three have one per pair.
+    counts = [GroupCells(*(np.round(800 * s).astype(int) + 1).tolist()) for s in shares]
+    answers = RowAnswers(
+        (RATES["true_positive_rate"],), tuple(counts), 0.02, 0.3, level_fair=0.2, level_unfair=0.2
+    )
+    evidence = Evidence(answers, np.array([[0.0] * k, [1.0] * k]), np.ones(k, dtype=bool))
+    refutation = evidence.refutation
+    wrong_sets = {Verdict.FAIR: refutation.unfair_set, Verdict.UNFAIR: refutation.fair_set}
+    parts = {v: [all_parts(c.cells) for c in s.covers] for v, s in wrong_sets.items()}
+    r = rng.uniform(0.1, 0.9, k)
+    for number in range(90):
+        groups = rng.integers(k, size=1)
+        evidence.request(groups)
+        evidence.record(np.array([number]), (rng.random(1) < r[groups]).astype(int))
+        evidence.advance()
+        least = {v: least_by_definition(evidence, parts[v], wrong_sets[v].bar) for v in parts}
+        decided = {v for v in parts if sum(least[v]) >= wrong_sets[v].bar}
+        assert (evidence.verdict is not None) == bool(decided)
+        if decided:
+            assert evidence.verdict in decided
+            break
+        for verdict in parts:
+            expected = min(sum(least[verdict]), wrong_sets[verdict].bar) / len(parts[verdict])
+            assert refutation.evidence_for(verdict).e_value == pytest.approx(expected, rel=1e-9)
+
+
+def all_parts(cells: NullCells) -> CornerCells:
+    assert isinstance(cells, CornerCells)
+    every = np.arange(len(cells))
+    can_be_cut = cells.can_be_cut(every)
+    cut = [parts for parts, _ in cells.parts(every[can_be_cut])]
+    return CornerCells.joined([cells.some(every[~can_be_cut]), *cut])
+
+
+def least_by_definition(evidence: Evidence, covers: list[CornerCells], bar: float) -> list[float]:
+    """Return, per cover, the least evidence against a part that no end of an epoch refutes."""
+    epochs = evidence.log.epochs
+    counts = epochs.label_counts.cumsum(axis=0)
+    counts = counts[np.append(epochs.remembered_ends(), True)]  # ends of epochs, and now
+    least = []
+    for cells in covers:
+        looks = np.array([cells.evidence(cells.log_wealth(c, slice(None))) for c in counts])
+        standing = (looks < bar).all(axis=0)
+        least.append(float(looks[-1][standing].min(initial=bar)))
+    return least
