@@ -54,6 +54,19 @@ def test_it_ends_with_a_finding_that_can_be_stored(case: Case, seed: int) -> Non
 
 
 @cases
+def test_the_gap_so_far_is_that_of_the_finding_so_far(case: Case) -> None:
+    audit = case.start(COSTS, seed=0)
+    for number, person in enumerate(people(case, 0)):
+        answer(audit, audit.ask(person.group, person.decision), person)
+        if number in (0, 50) or audit.finding is not None:
+            so_far, gap = audit.so_far(), audit.gap_so_far()
+            assert (gap.lower, gap.upper) == (so_far.lower, so_far.upper)
+            assert gap.estimate == so_far.estimate
+        if audit.finding is not None:
+            break
+
+
+@cases
 @seeds
 def test_cost_is_what_the_requests_add_up_to(case: Case, seed: int) -> None:
     audit = case.start(COSTS, seed=seed)

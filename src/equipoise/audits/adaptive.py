@@ -34,7 +34,7 @@ from equipoise.evidence.evidence import Evidence
 from equipoise.evidence.intervals import rough_ranges, success_estimates
 from equipoise.evidence.observation import LABEL, BetScale
 from equipoise.evidence.request_log import UNKNOWN
-from equipoise.finding import Finding
+from equipoise.finding import Finding, Interval
 from equipoise.free_check import CheckInputs, free_verdict
 from equipoise.history.past import Past
 from equipoise.protocol import ScoreRecord, Ticket, Want
@@ -531,6 +531,12 @@ class AdaptiveAudit(Audit):
         return [sampler.fit_rule() for sampler in self._samplers]
 
     # -- the finding ----------------------------------------------------------------------------
+
+    def gap_so_far(self) -> Interval:
+        """Return the range and the best guess of the gap that :meth:`so_far` states."""
+        # Without what is missing for a verdict, which would take most of the time.
+        finding = self.finding or self._make_finding(Verdict.INCONCLUSIVE, "")
+        return Interval(finding.lower, finding.upper, finding.estimate)
 
     def _conclude(self, why: str, *, limited_by_past: bool = False) -> Finding:
         missing = describe_missing(

@@ -29,7 +29,7 @@ from equipoise.errors import (
     require_kind,
     require_non_negative,
 )
-from equipoise.finding import Finding
+from equipoise.finding import Finding, Interval
 from equipoise.free_check import Check, check
 from equipoise.history.coding import ValueReader
 from equipoise.history.past import Past, require_past
@@ -289,6 +289,11 @@ class Audit(ABC):
     def so_far(self, why: str = "the audit goes on") -> Finding:
         """Return what :meth:`conclude` would return now; the audit goes on."""
         return self.finding or self._conclude(why)
+
+    def gap_so_far(self) -> Interval:
+        """Return the range and the best guess of the gap that :meth:`so_far` states."""
+        finding = self.so_far()
+        return Interval(finding.lower, finding.upper, finding.estimate)
 
     @property
     def finding(self) -> Finding | None:

@@ -513,8 +513,8 @@ def _from_score_event(data: Mapping[str, Any]) -> ScoreRecord:
 
 
 def _evidence_point(audit: Audit, answers: int, people: int) -> EvidencePoint:
-    finding = audit.so_far()
-    point = EvidencePoint(answers, finding.lower, finding.upper, finding.estimate, people)
+    gap = audit.gap_so_far()
+    point = EvidencePoint(answers, gap.lower, gap.upper, gap.estimate, people)
     if not isinstance(audit, AdaptiveAudit) or audit.evidence is None:
         return point
     for_fair = audit.evidence.refutation.evidence_for(Verdict.FAIR)
