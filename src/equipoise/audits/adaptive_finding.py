@@ -90,10 +90,11 @@ def contradicts_interval(design: AuditDesign, evidence: Evidence | None, verdict
     question = design.question
     r = denied_success_intervals(design, evidence)
     boxes = {group: (interval.lower, interval.upper) for group, interval in r.items()}
-    gap = _gap_bounds(design, boxes, Verdict.INCONCLUSIVE)
     if verdict is Verdict.FAIR:
-        return gap.lower > question.threshold
-    return verdict is Verdict.UNFAIR and gap.upper < question.gamma
+        return _gap_bounds(design, boxes, Verdict.INCONCLUSIVE).lower > question.threshold
+    # The upper bound alone takes no search.
+    rate_by_rate = gap_interval(rate_intervals(design.bands, boxes), question.comparison)
+    return verdict is Verdict.UNFAIR and rate_by_rate.upper < question.gamma
 
 
 def _gap_bounds(design: AuditDesign, boxes: Boxes, verdict: Verdict) -> Interval:
