@@ -25,6 +25,7 @@ from equipoise.protocol import Want
 from equipoise.report.content import forecast_similar_audit
 from equipoise.report.sentences import describe_expected_cost
 from tests.acceptance.shell import equipoise
+from tests.profiles import quick
 from tests.service.attacking import clicked, form_key, log_in
 from tests.support import messy_bank
 from tests.support.messy_bank import TRUE_GAP, Applicant, applicants
@@ -238,7 +239,8 @@ FLAGS = (
 QUESTION = eq.Question("equal_opportunity", gamma=0.05, epsilon=0.1)
 
 Unknown = Literal["bounds", "like_known"]
-both = pytest.mark.parametrize("unknown", ["bounds", "like_known"])
+in_the_shell = pytest.mark.parametrize("unknown", quick(["bounds"], full=["bounds", "like_known"]))
+in_python = pytest.mark.parametrize("unknown", quick(["like_known"], full=["bounds", "like_known"]))
 
 
 @pytest.fixture(scope="module")
@@ -260,7 +262,7 @@ def book() -> pd.DataFrame:
     )
 
 
-@both
+@in_the_shell
 def test_on_the_command_line(book: pd.DataFrame, unknown: Unknown, tmp_path: Path) -> None:
     table, ledger = tmp_path / "past.csv", tmp_path / "ledger.db"
     book.to_csv(table, index=False)
@@ -283,7 +285,7 @@ def test_on_the_command_line(book: pd.DataFrame, unknown: Unknown, tmp_path: Pat
     assert made["sensitivity"]["lower"] < made["sensitivity"]["upper"] or unknown == "like_known"
 
 
-@both
+@in_python
 def test_in_python(book: pd.DataFrame, unknown: Unknown, tmp_path: Path) -> None:
     reading = {**COLUMNS, "unknown": unknown}
     assert eq.check(book, QUESTION, **reading).verdict == "INCONCLUSIVE"

@@ -32,7 +32,7 @@ def test_nor_a_wrong_fair_at_the_edge(opponent: str) -> None:
 
 def test_bets_chosen_when_labels_are_counted_would_be_misled() -> None:
     """The harness notices an audit that must not be built, and only where there is foresight."""
-    runs, groups = quick(60, full=120), 8
+    runs, groups = quick(30, full=120), 8
     misled = Row(FORESIGHT, groups, blind=True).play(runs, 200, seed=5)
     # that the control fails need only be likely: the seed is fixed
     assert clopper_pearson(misled, runs, 0.05)[0] > QUESTION.delta

@@ -19,7 +19,7 @@ ALARM = 1e-4
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_wrong_verdicts_and_intervals_are_rare(name: str, past: int | None) -> None:
     line, compare = COMPARISONS[name]
-    runs = quick(8, full=200 if past is None else 60)
+    runs = quick(5, full=200 if past is None else 60)
     for edge in boundaries(line, replace(QUESTION, compare=compare)):
         sim = Row(edge, runs, past).simulate(seed=5, jobs=1)
         missed = (sim.gap < sim.lower) | (sim.gap > sim.upper)

@@ -17,5 +17,6 @@ def test_request_order_keeps_the_error_rate() -> None:
 
 
 def test_arrival_order_would_not_keep_it() -> None:
-    allowed = binom.ppf(1 - FALSE_ALARM, 14, QUESTION.delta)
-    assert delayed_audits("arrival order", 14, 100, 10_000).wrong > allowed
+    audits = quick(6, full=14)
+    allowed = binom.ppf(1 - FALSE_ALARM, audits, QUESTION.delta)
+    assert delayed_audits("arrival order", audits, 100, 10_000).wrong > allowed

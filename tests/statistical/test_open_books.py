@@ -20,7 +20,7 @@ from tests.support.open_books import QUESTION, edge, misses
 from tests.support.random_accepts import RandomAccepts
 
 ALARM = 1e-4
-RUNS = quick(10, full=100)
+RUNS = quick(6, full=100)
 
 
 def few(wrong: int, runs: int) -> bool:
