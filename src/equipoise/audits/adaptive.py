@@ -114,9 +114,10 @@ class AdaptiveAudit(Audit):
         # With an exact past labels decide in the end, unless outcomes of the approved are unknown.
         always_decidable = history.exact and not self.cells.unknown
         self._next_recheck = np.inf if always_decidable else float(FIRST_RECHECK)
-        self._finding = self._finding_without_labels()
+        evidence = self._begin_evidence() if self._design.weighs_past_rows else None
+        self._finding = self._finding_without_labels(evidence)
         if self._finding is None:
-            self._begin_labels()
+            self._begin_labels(evidence or self._begin_evidence())
 
     def _begin_sampling(self, assist: Assist) -> None:
         require_kind("assist", assist, Assist, "an Assist, such as Assist(), or None")
@@ -133,16 +134,21 @@ class AdaptiveAudit(Audit):
             self._fit_sampling_rules if self._samplers else None,
         )
 
-    def _begin_labels(self) -> None:
-        self.evidence = self._begin_evidence()
-        self.evidence.set_random_accepts(self._design.label_counts(self._random_accepts))
+    def _begin_labels(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        counts = self._design.label_counts(self._random_accepts)
+        if counts.any():  # else what was found in past rows would be forgotten
+            evidence.set_random_accepts(counts)
         # The labels of a test programme may decide before anybody is asked.
         self._examine_evidence()
 
-    def _finding_without_labels(self) -> Finding | None:
-        """Return the answer if the past data decide, or if no label could; else None."""
-        if self._design.weighs_past_rows:  # the first look at the boxes
-            free = self._begin_evidence().advance(replan=False) or Verdict.INCONCLUSIVE
+    def _finding_without_labels(self, evidence: Evidence | None) -> Finding | None:
+        """Return the answer if the past data decide, or if no label could; else None.
+
+        ``evidence`` is that of past rows; None where they are not weighed together with labels.
+        """
+        if evidence is not None:  # the first look at the boxes
+            free = evidence.advance(replan=False) or Verdict.INCONCLUSIVE
         else:
             free = free_verdict(CheckInputs(self.history), self.question, self._design.budget)
         if free is not Verdict.INCONCLUSIVE:
