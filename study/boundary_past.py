@@ -121,7 +121,7 @@ def against_boxes(
     inside = ((cover.low <= r) & (r <= cover.high)).all(axis=1) & which
     around = np.flatnonzero(inside)
     can_be_cut = cover.can_be_cut(around)
-    uncut = cover.some(around[~can_be_cut])
+    uncut = cover.select(around[~can_be_cut])
     least = np.full(len(path), np.inf)
     for boxes in [uncut, *(parts for parts, _ in cover.parts(around[can_be_cut]))]:
         holding = np.flatnonzero(((boxes.low <= r) & (r <= boxes.high)).all(axis=1))

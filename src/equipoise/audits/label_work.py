@@ -95,7 +95,7 @@ class LabelWork:
         cells = _slowest(cover, (info / prices[sides]).sum(axis=1))
         if not len(cells):
             return Work(0.0, nothing)
-        slowest = cover.some(cells)  # bets of the others are not made
+        slowest = cover.select(cells)  # bets of the others are not made
         log_wealth = slowest.log_wealth(self._past_labels, slice(None))
         missing = bar - np.log(np.maximum(slowest.evidence(log_wealth), 1e-300))
         if missing.max() <= 0.0:

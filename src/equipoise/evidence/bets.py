@@ -59,7 +59,7 @@ class Corners:
     weight: Array
     extra_step: Array
 
-    def some(self, cells: Ints | slice) -> Corners:
+    def select(self, cells: Ints | slice) -> Corners:
         """Return the corners of some cells."""
         return Corners(
             self.start[:, cells],

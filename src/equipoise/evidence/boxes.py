@@ -17,7 +17,7 @@ Section 3.21 of ``docs/understand/guarantees.md`` has the proof.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import combinations
 from math import exp, log
@@ -35,7 +35,14 @@ from equipoise.evidence.null_cells import (
     NullCells,
     rate_grid,
 )
-from equipoise.evidence.past_rows import Gains, Levels, PastRows, level_lines, range_of
+from equipoise.evidence.past_rows import (
+    ABOVE_ALL_LEVELS,
+    Gains,
+    Levels,
+    PastRows,
+    level_lines,
+    range_of,
+)
 from equipoise.rates import Band, Curve, Rate
 
 BOX_STEP = 0.2  # width of a box in epsilons: how far a rate moves over a side, two groups
@@ -51,6 +58,7 @@ STRONG_SHARE = 0.06  # … and to bets on past rows alone, which refute boxes be
 NEAR_ZONE = 0.55  # boxes deeper than this share of the third size rest on labels alone
 LEAST_LABEL_SHARE = 0.1  # of the size of a bet on labels, where past rows have won the rest
 PARTS = 4  # of either side of a box, if it is cut because it keeps an answer from being given
+N_DIRECTIONS = 3  # of bets on labels: both groups move, a alone, b alone
 _CORNERS = 4
 
 
@@ -188,6 +196,8 @@ class RowAnswers:
 
         Labels can refute no box that holds the unknowns themselves.
         """
+        # A larger unknown of a, or a smaller one of b, leads out of an unfair piece; that or the
+        # opposite leads out of a fair one. These corners of the box are the nearest to its outside.
         (unfair,) = self.unfair_covers()
         if not _is_held(unfair, high, low):
             return False
@@ -200,10 +210,10 @@ class RowAnswers:
 def _is_held(cover: NullCells, lam_a: Array, lam_b: Array) -> bool:
     """Say whether some part of a box holds these unknowns of its groups a and b."""
     assert isinstance(cover, CornerCells)
-    around = np.flatnonzero(_holds(cover, lam_a, lam_b))
-    if not cover.can_be_cut(around).all():
+    boxes_around = np.flatnonzero(_holds(cover, lam_a, lam_b))
+    if not cover.can_be_cut(boxes_around).all():
         return True
-    return any(_holds(parts, lam_a, lam_b).any() for parts, _ in cover.parts(around))
+    return any(_holds(parts, lam_a, lam_b).any() for parts, _ in cover.parts(boxes_around))
 
 
 def _holds(cells: NullCells, lam_a: Array, lam_b: Array) -> Flags:
@@ -247,14 +257,17 @@ def _unordered(block: Block, counts: Sequence[GroupCells]) -> list[tuple[int, in
     both orders are there.
     """
     compared = set(block.pairs)
-    found = []
+    ordered_pairs = []
     for pair in combinations(block.groups, 2):
         if not compared & {pair, pair[::-1]}:
             continue
-        first, second = (counts[group].total for group in pair)
-        found += [pair] if first >= second else []
-        found += [pair[::-1]] if second >= first else []
-    return found
+        n_first = counts[pair[0]].total
+        n_second = counts[pair[1]].total
+        if n_first >= n_second:
+            ordered_pairs.append(pair)
+        if n_second >= n_first:
+            ordered_pairs.append(pair[::-1])
+    return ordered_pairs
 
 
 def _unfair_pieces(answers: RowAnswers) -> Iterator[Piece]:
@@ -277,14 +290,13 @@ def _fair_pieces(answers: RowAnswers, a: int, b: int) -> Iterator[Piece]:
     far side is about equality there. Where only one direction counts there is one piece.
     """
     gamma = answers.gamma
-    both = (a, b) in answers.pairs and (b, a) in answers.pairs
     claims = []
     for place, rate in enumerate(answers.rates):
         if (b, a) in answers.pairs:  # b may not be far above a
             claims.append(Claim(place, gamma, above=False, at_least=True, side=-rate.trend))
         if (a, b) in answers.pairs:
             claims.append(Claim(place, gamma, above=True, at_least=False, side=rate.trend))
-    if not both:
+    if (a, b) not in answers.pairs or (b, a) not in answers.pairs:
         far_share = 0.0 if len({claim.side for claim in claims}) == 1 else 0.5
         yield Piece(a, b, tuple(claims), claims[0].side, far_share)
         return
@@ -350,7 +362,7 @@ class BoxMaker:
 
     def boxes(self, piece: Piece) -> CornerCells:
         """Return the boxes of a piece that past rows alone do not refute, with bets on labels."""
-        return PieceBoxes(self, piece).made()
+        return PieceBoxes(self, piece).standing_boxes()
 
     def rows(self, rate: int, group: int) -> PastRows:
         """Return a group's past rows as bets on a rate."""
@@ -363,7 +375,8 @@ class BoxMaker:
             compare = self.answers.compare
             width = self.answers.box_step
             assert width is not None
-            bands, errors = [], []
+            bands = []
+            errors = []
             for rate in rates:
                 rows = self.rows(rate, group)
                 bands.append(Band(rows.curve, rows.curve))
@@ -376,8 +389,8 @@ class BoxMaker:
 
     def lattice(self, claim: Claim) -> Array:
         """Return the ends of the lattice cells of t in which the claim may hold."""
-        lines, compare = self._lines, self.answers.compare
-        level = claim.level(lines, compare)
+        lines = self._lines
+        level = claim.level(lines, self.answers.compare)
         possible = level[:-1] <= 1.0 if claim.at_least else level[1:] >= 0.0
         return np.stack([lines[:-1], lines[1:]], axis=1)[possible]
 
@@ -413,6 +426,7 @@ class BoxMaker:
         t = self.lattice(claim)
         middle = t.mean(axis=1)
         level = claim.level(middle, compare)
+        # The level moves by so much when t goes from 0 to 1, along a line on either scale.
         slope = float(claim.level(np.ones(1), compare)[0] - claim.level(np.zeros(1), compare)[0])
         higher = np.clip(np.maximum(level, middle), 1e-3, 1.0)
         unit = (compare.rate_per_gap(higher) * max(1.0, 1.0 / slope))[:, None]
@@ -483,25 +497,36 @@ class PieceBoxes:
         self.bold = maker.bold_tilt(piece.a, piece.b)
         self.bold_share = maker.bold_share(piece.a, piece.b)
 
-    def made(self) -> CornerCells:
+    def standing_boxes(self) -> CornerCells:
         """Return the boxes that stand before the first label."""
         first, last = self._windows()
-        standing = (first <= last).all(axis=0)
-        near = standing & self._is_near()
-        i, j = np.nonzero(near)
+        is_open = (first <= last).all(axis=0)
+        is_near = is_open & self._is_near()
+        near_boxes = self._near_boxes(is_near, first, last)
+        return CornerCells.joined([near_boxes, self._deep_boxes(is_open & ~is_near)])
+
+    def _near_boxes(self, is_near: Flags, first: Ints, last: Ints) -> CornerCells:
+        """Return a box for every near candidate that past rows alone do not refute.
+
+        ``first`` and ``last`` are the levels that strong bets leave, as :meth:`_windows` has them.
+        """
+        i, j = np.nonzero(is_near)
         gains = {}
         for claim in self.piece.claims:
             place = self.rates.index(claim.rate)
-            of_a = self._gains(claim, of_a=True)
-            of_b = self._gains(claim, of_a=False)
-            gains[claim] = _least_gain((of_a, i), (of_b, j), first[place, i, j], last[place, i, j])
-        near_box = self._box(i, i, j)
+            a = self._gains(claim, of_a=True), i
+            b = self._gains(claim, of_a=False), j
+            gains[claim] = _least_gain(a, b, first[place, i, j], last[place, i, j])
         origin = np.stack([np.zeros_like(i), i, j], axis=1)
-        cells = self._with_bets(near_box, gains, origin)
-        deep_box = self._deep_runs(standing & ~near)
-        no_parts = np.full((len(deep_box[0]), 3), -1)
-        deep_cells = self._with_bets(deep_box, {}, no_parts)
-        return CornerCells.joined([cells.some(self._stands(cells)), deep_cells])
+        boxes = self._with_bets(self._box(i, i, j), gains, origin)
+        return boxes.select(self._places_standing(boxes))
+
+    def _deep_boxes(self, is_deep: Flags) -> CornerCells:
+        """Return one box for the deep candidates of every row of b."""
+        row = np.flatnonzero(is_deep.any(axis=0))
+        first, last = range_of(is_deep.T)
+        box = self._box(first[row], last[row], row)
+        return self._with_bets(box, {}, _no_origin(len(row)))
 
     def parts(self, i: Ints, j: Ints, bets: LabelBets) -> tuple[CornerCells, Ints]:
         """Return the parts of candidates that past rows alone do not refute, and whose they are.
@@ -509,61 +534,62 @@ class PieceBoxes:
         They have the bets of the whole. So at every population of a part the whole and all of its
         parts are at most one and the same supermartingale: labels may decide which are cut.
         """
-        ends_a, of_parent_a = _cut_sides(self.grid_a, i)
-        ends_b, of_parent_b = _cut_sides(self.grid_b, j)
-        # every part of a's side with every part of b's
-        parent = np.repeat(np.arange(len(i)), PARTS * PARTS)
-        at_a = np.repeat(of_parent_a, PARTS, axis=1).ravel()
-        at_b = np.tile(of_parent_b, PARTS).ravel()
-        gains_by_claim, first, last = self._weigh_parts(ends_a, ends_b, at_a, at_b)
-        standing = np.flatnonzero((first <= last).all(axis=0))
-        at_a, at_b, parent = at_a[standing], at_b[standing], parent[standing]
+        cut = CutBoxes.of(self.grid_a, self.grid_b, i, j)
+        gains_by_claim = self._gains_of_cut_sides(cut)
+        first, last = self._windows_of_parts(cut, gains_by_claim)
+        is_open = np.flatnonzero((first <= last).all(axis=0))
+        cut = cut.select(is_open)
         gains = {}
-        for claim, (of_a, of_b) in gains_by_claim.items():
+        for claim, (gains_a, gains_b) in gains_by_claim.items():
             place = self.rates.index(claim.rate)
-            window = first[place, standing], last[place, standing]
-            gains[claim] = _least_gain((of_a, at_a), (of_b, at_b), *window)
-        sides = np.stack([ends_a[at_a], ends_b[at_b]], axis=1)
-        no_parts = np.full((len(parent), 3), -1)
-        box = sides[..., 0], sides[..., 1]
-        cells = self._with_bets(box, gains, no_parts, bets.some(parent))
-        stands = self._stands(cells)
-        return cells.some(stands), parent[stands]
+            a = gains_a, cut.side_a
+            b = gains_b, cut.side_b
+            gains[claim] = _least_gain(a, b, first[place, is_open], last[place, is_open])
+        origin = _no_origin(len(is_open))
+        parts = self._with_bets(cut.ends, gains, origin, bets.select(cut.parent))
+        standing = self._places_standing(parts)
+        return parts.select(standing), cut.parent[standing]
 
-    def _weigh_parts(
-        self, ends_a: Array, ends_b: Array, at_a: Ints, at_b: Ints
-    ) -> tuple[dict[Claim, tuple[Gains, Gains]], Ints, Ints]:
-        """Return what rows make of bets over some sides, and the levels that strong bets leave.
-
-        The levels are those of parts that pair the sides at these places, shape (rates, parts).
-        """
-        maker = self.maker
-        first = np.zeros((len(self.rates), len(at_a)), dtype=np.intp)
-        last = np.full(first.shape, 2**30)
+    def _gains_of_cut_sides(self, cut: CutBoxes) -> dict[Claim, tuple[Gains, Gains]]:
+        """Return what rows of a and of b make of bets on each claim over sides that were cut."""
         gains_by_claim = {}
         for claim in self.piece.claims:
+            rows_a = self.maker.rows(claim.rate, self.piece.a)
+            rows_b = self.maker.rows(claim.rate, self.piece.b)
+            levels_a = self.maker.levels(claim, self.bold, of_a=True)
+            levels_b = self.maker.levels(claim, self.bold, of_a=False)
+            gains_a = rows_a.gains(cut.ends_a, levels_a, claim.sign, self.needed)
+            gains_b = rows_b.gains(cut.ends_b, levels_b, -claim.sign, self.needed)
+            gains_by_claim[claim] = gains_a, gains_b
+        return gains_by_claim
+
+    def _windows_of_parts(
+        self, cut: CutBoxes, gains_by_claim: dict[Claim, tuple[Gains, Gains]]
+    ) -> tuple[Ints, Ints]:
+        """Return the first and the last level that strong bets leave, shape (rates, parts)."""
+        shape = len(self.rates), len(cut.parent)
+        first = np.zeros(shape, dtype=np.intp)
+        last = np.full(shape, ABOVE_ALL_LEVELS)
+        for claim, (gains_a, gains_b) in gains_by_claim.items():
             place = self.rates.index(claim.rate)
-            rows_a = maker.rows(claim.rate, self.piece.a)
-            rows_b = maker.rows(claim.rate, self.piece.b)
-            levels_b = maker.levels(claim, self.bold, of_a=False)
-            of_a = rows_a.gains(
-                ends_a, maker.levels(claim, self.bold, of_a=True), claim.sign, self.needed
-            )
-            of_b = rows_b.gains(ends_b, levels_b, -claim.sign, self.needed)
-            gains_by_claim[claim] = of_a, of_b
-            windows = [(of_a.first[at_a], of_a.last[at_a]), (of_b.first[at_b], of_b.last[at_b])]
+            windows = [
+                (gains_a.first[cut.side_a], gains_a.last[cut.side_a]),
+                (gains_b.first[cut.side_b], gains_b.last[cut.side_b]),
+            ]
             if not self._has_opposite(claim):
-                strong = rows_b.strong_gains(ends_b, levels_b, claim.sign)
+                rows_b = self.maker.rows(claim.rate, self.piece.b)
+                levels_b = self.maker.levels(claim, self.bold, of_a=False)
+                strong = rows_b.strong_gains(cut.ends_b, levels_b, claim.sign)
                 start, end = range_of(strong < self.needed)
-                windows.append((start[at_b], end[at_b]))
+                windows.append((start[cut.side_b], end[cut.side_b]))
             for start, end in windows:
                 first[place] = np.maximum(first[place], start)
                 last[place] = np.minimum(last[place], end)
-        return gains_by_claim, first, last
+        return first, last
 
-    def _stands(self, cells: CornerCells) -> Ints:
+    def _places_standing(self, boxes: CornerCells) -> Ints:
         """Return the places of the boxes that past rows alone do not refute."""
-        return np.flatnonzero(cells.evidence(cells.log_stake) < self.maker.bar)
+        return np.flatnonzero(boxes.evidence(boxes.log_stake) < self.maker.bar)
 
     # -- which boxes there are -------------------------------------------------------------------
 
@@ -573,16 +599,18 @@ class PieceBoxes:
         Past rows of a, or of b, refute every level outside by themselves.
         """
         shape = len(self.rates), len(self.grid_a) - 1, len(self.grid_b) - 1
-        first, last = np.zeros(shape, dtype=np.intp), np.full(shape, 2**30)
+        first = np.zeros(shape, dtype=np.intp)
+        last = np.full(shape, ABOVE_ALL_LEVELS)
         for claim in self.piece.claims:
             place = self.rates.index(claim.rate)
-            of_a, of_b = self._gains(claim, of_a=True), self._gains(claim, of_a=False)
-            windows_b = [(of_b.first, of_b.last)]
+            gains_a = self._gains(claim, of_a=True)
+            gains_b = self._gains(claim, of_a=False)
+            windows_b = [(gains_b.first, gains_b.last)]
             if not self._has_opposite(claim):
                 strong = self.maker.opposite(claim, self.piece.b, self.rates)
                 windows_b.append(range_of(strong < self.needed))
-            first[place] = np.maximum(first[place], of_a.first[:, None])
-            last[place] = np.minimum(last[place], of_a.last[:, None])
+            first[place] = np.maximum(first[place], gains_a.first[:, None])
+            last[place] = np.minimum(last[place], gains_a.last[:, None])
             for start, end in windows_b:
                 first[place] = np.maximum(first[place], start)
                 last[place] = np.minimum(last[place], end)
@@ -599,6 +627,7 @@ class PieceBoxes:
         zone = NEAR_ZONE * float(self.maker.sizes[:3].max())
         near = np.zeros((len(self.grid_a) - 1, len(self.grid_b) - 1), dtype=bool)
         for side in self.sides:
+            # The corner of a candidate at which a truth on this side leaves the piece soonest.
             ends_a = self.grid_a[1:] if side > 0 else self.grid_a[:-1]
             ends_b = self.grid_b[:-1] if side > 0 else self.grid_b[1:]
             for claim in self.piece.on_side(side):
@@ -620,15 +649,10 @@ class PieceBoxes:
         high = np.stack([self.grid_a[last_a + 1], self.grid_b[row + 1]], axis=1)
         return low, high
 
-    def _deep_runs(self, deep: Flags) -> tuple[Array, Array]:
-        """Return one box for the deep candidates of every row of b."""
-        row = np.flatnonzero(deep.any(axis=0))
-        first, last = range_of(deep.T)
-        return self._box(first[row], last[row], row)
-
     # -- what past rows have won -----------------------------------------------------------------
 
     def _gains(self, claim: Claim, *, of_a: bool) -> Gains:
+        """Return what rows of a, or of b, make of bets on a claim over the whole of its grid."""
         group = self.piece.a if of_a else self.piece.b
         return self.maker.gains(claim, group, Place(self.rates, self.bold, self.needed, of_a))
 
@@ -645,81 +669,106 @@ class PieceBoxes:
 
         ``origin`` says where boxes come from. Parts of boxes have the bets on labels of the whole.
         """
-        n = len(box[0])
-        stakes: list[Array] = []
-        shares_before: list[Array] = []
-        label_bet_of: list[Ints] = []
-        n_label_bets = 3 * len(self.maker.sizes)  # of a side
-        for place, side in enumerate(self.sides):
-            weight = self.piece.far_share if side != self.piece.near else 1 - self.piece.far_share
-            claims = self.piece.on_side(side)
-            shares = BetShares.of(len(self.maker.sizes), weight, len(claims), self.bold_share)
-            stakes += [shares.main_and_bold(gains.get(claim), n) for claim in claims]
-            stakes.append(np.broadcast_to(shares.log_floor, (_CORNERS, n, len(shares.log_floor))))
-            shares_before += [np.log(shares.of_claim)] * len(claims) + [shares.log_floor]
-            of_claim = np.append(np.arange(n_label_bets), shares.bold_bets)
-            of_side = np.concatenate([np.tile(of_claim, len(claims)), shares.floor_bets])
-            label_bet_of.append(place * n_label_bets + of_side)
-        log_stake = np.concatenate(stakes, axis=2)
-        bet_of = np.concatenate(label_bet_of)
+        stakes_by_side = [self._stakes_of_side(side, gains, len(box[0])) for side in self.sides]
+        log_stake = np.concatenate([stakes.log_stake for stakes in stakes_by_side], axis=2)
+        share_before = np.concatenate([stakes.log_share_before for stakes in stakes_by_side])
+        # Bets on labels of all sides stand in turn.
+        label_bet = np.concatenate(
+            [
+                place * self._n_label_bets + stakes.label_bet
+                for place, stakes in enumerate(stakes_by_side)
+            ]
+        )
         if bets is None:
-            left = self._share_left_to_labels(log_stake, np.concatenate(shares_before), bet_of)
-            bets = self._label_bets(box).scaled(left)
-        return self._assembled(box, log_stake, bets, bet_of, origin)
+            share_left = self._share_left_to_labels(log_stake, share_before, label_bet)
+            bets = self._label_bets(box).scaled(share_left)
+        return self._assembled(box, log_stake, bets, label_bet, origin)
 
-    def _share_left_to_labels(self, log_stake: Array, shares_before: Array, bet_of: Ints) -> Array:
+    @property
+    def _n_label_bets(self) -> int:
+        """How many bets on labels a side has: one of every size in every direction."""
+        return N_DIRECTIONS * len(self.maker.sizes)
+
+    def _stakes_of_side(self, side: int, gains: dict[Claim, Array], n_boxes: int) -> SideStakes:
+        """Return the stakes of a side's bets: those on its claims in turn, then on labels alone."""
+        weight = self.piece.far_share if side != self.piece.near else 1 - self.piece.far_share
+        claims = self.piece.on_side(side)
+        shares = BetShares.of(len(self.maker.sizes), weight, len(claims), self.bold_share)
+        log_stakes = [shares.main_and_bold(gains.get(claim), n_boxes) for claim in claims]
+        floor_shape = (_CORNERS, n_boxes, len(shares.log_floor))
+        log_stakes.append(np.broadcast_to(shares.log_floor, floor_shape))
+        label_bets_of_claim = np.append(np.arange(self._n_label_bets), shares.bold_bets)
+        return SideStakes(
+            np.concatenate(log_stakes, axis=2),
+            np.append(np.tile(np.log(shares.of_claim), len(claims)), shares.log_floor),
+            np.append(np.tile(label_bets_of_claim, len(claims)), shares.floor_bets),
+        )
+
+    def _share_left_to_labels(
+        self, log_stake: Array, log_share_before: Array, label_bet: Ints
+    ) -> Array:
         """Return the share of the nats of every bet on labels that past rows leave, (boxes, bets).
 
         Where past rows have nearly refuted a box, bets on labels have to win little, and small ones
         win it at populations that are hardly outside of the box.
         """
         needed = log(self.maker.bar)
-        left = (needed - log_stake.min(axis=0)) / (needed - shares_before)
-        share = np.full((log_stake.shape[1], 3 * len(self.maker.sizes) * len(self.sides)), 1.0)
-        for bet, label_bet in enumerate(bet_of.tolist()):
-            share[:, label_bet] = np.minimum(share[:, label_bet], left[:, bet])
+        share_left = (needed - log_stake.min(axis=0)) / (needed - log_share_before)
+        share = np.full((log_stake.shape[1], self._n_label_bets * len(self.sides)), 1.0)
+        # Several bets on past rows go with one bet on labels: what has won most decides.
+        for bet, place in enumerate(label_bet.tolist()):
+            share[:, place] = np.minimum(share[:, place], share_left[:, bet])
         return np.asarray(np.clip(share, LEAST_LABEL_SHARE, 1.0))
 
     def _label_bets(self, box: tuple[Array, Array]) -> LabelBets:
         """Return the bets on labels of boxes, those of all sides in turn."""
-        of_sides = [self._label_bets_of_side(box, side) for side in self.sides]
-        starts = [np.broadcast_to(start[..., None], slope.shape) for start, slope in of_sides]
-        slopes = [slope for _, slope in of_sides]
+        bets_by_side = [self._label_bets_of_side(box, side) for side in self.sides]
+        starts = [np.broadcast_to(start[..., None], slope.shape) for start, slope in bets_by_side]
+        slopes = [slope for _, slope in bets_by_side]
         return LabelBets(np.concatenate(starts, axis=2), np.concatenate(slopes, axis=2))
 
     def _label_bets_of_side(self, box: tuple[Array, Array], side: int) -> tuple[Array, Array]:
-        """Return where label bets of a side start, and their b.
+        """Return where label bets of a side start, and their slopes.
 
         They start where a leaves the box and go by the rate that labels move out of it soonest.
         """
         low, high = box
-        at = np.stack([high[:, 0], low[:, 1]] if side > 0 else [low[:, 0], high[:, 1]])
+        corner = np.stack([high[:, 0], low[:, 1]] if side > 0 else [low[:, 0], high[:, 1]])
+        active, depth, unit = self._soonest_rate(side, corner)
+        gap_steps = self.maker.sizes * unit[:, None] + depth[:, None]
+        direction = np.full((len(low), 1, 1), side)
+        aim = self._aim(side, active)
+        rho = move_gap(corner[..., None, None], aim, direction, gap_steps[:, None])
+        rho = rho[:, :, 0]  # there is one corner
+        start = corner[..., None]
+        return corner, (rho - start) / np.maximum(start * (1.0 - start), 1e-9)
+
+    def _soonest_rate(self, side: int, corner: Array) -> tuple[Ints, Array, Array]:
+        """Return by which claim labels leave each box soonest, how deep it is there, and the unit.
+
+        ``corner`` has the unknowns of a and b, shape (2, boxes); claims are numbered on the side.
+        """
         claims = self.piece.on_side(side)
-        measured = [self._beyond(claim, *at) for claim in claims]
+        measured = [self._beyond(claim, *corner) for claim in claims]
         units = np.stack([unit for _, unit in measured])
         depths = np.stack([np.maximum(-beyond, 0.0) for beyond, _ in measured])
-        paces = np.stack([self._pace(claim, at) for claim in claims])
+        paces = np.stack([self._pace(claim, corner) for claim in claims])
         # labels needed to move the gap out of the piece by epsilon, up to a common factor
         effort = (depths + self.maker.answers.epsilon * units) ** 2 / np.maximum(paces, 1e-12)
         active = effort.argmin(axis=0)
-        aim = self._aim(side, active)
-        unit = np.take_along_axis(units, active[None], 0)[0]
         depth = np.take_along_axis(depths, active[None], 0)[0]
-        wanted = self.maker.sizes * unit[:, None] + depth[:, None]
-        rho = move_gap(at[..., None, None], aim, np.full((len(low), 1, 1), side), wanted[:, None])
-        rho = rho[:, :, 0]
-        start = at[..., None]
-        return at, (rho - start) / np.maximum(start * (1.0 - start), 1e-9)
+        unit = np.take_along_axis(units, active[None], 0)[0]
+        return active, depth, unit
 
-    def _pace(self, claim: Claim, at: Array) -> Array:
+    def _pace(self, claim: Claim, corner: Array) -> Array:
         """Return what a label of either group tells about the gap of a claim's rate."""
         slopes = np.stack(
             [
                 self.maker.rows(claim.rate, group).curve.slope(lam)
-                for group, lam in zip((self.piece.a, self.piece.b), at, strict=True)
+                for group, lam in zip((self.piece.a, self.piece.b), corner, strict=True)
             ]
         )
-        return np.asarray((at * (1.0 - at) * slopes**2).sum(axis=0))
+        return np.asarray((corner * (1.0 - corner) * slopes**2).sum(axis=0))
 
     def _aim(self, side: int, active: Ints) -> Curve:
         """Return the curves of a and b, first axis, of the active rate of every box."""
@@ -739,7 +788,7 @@ class PieceBoxes:
         box: tuple[Array, Array],
         log_stake: Array,
         bets: LabelBets,
-        label_bet_of: Ints,
+        label_bet: Ints,
         origin: Ints,
     ) -> CornerCells:
         """Return boxes with these bets."""
@@ -758,21 +807,76 @@ class PieceBoxes:
             log_stake=log_stake,
             log_factor=factors,
             bet_start=bets.start,
-            label_bet=label_bet_of,
+            label_bet=label_bet,
             origin=origin,
             pieces=(self,),
         )
+
+
+@dataclass(frozen=True)
+class CutBoxes:
+    """The parts of boxes: every part of a's side goes with every part of b's.
+
+    Parameters
+    ----------
+    ends_a, ends_b
+        Both ends of the parts of a's sides, and of b's, shape (sides, 2).
+    side_a, side_b
+        The places there of each part's sides.
+    parent
+        The place of the box that each part is of.
+    """
+
+    ends_a: Array
+    ends_b: Array
+    side_a: Ints
+    side_b: Ints
+    parent: Ints
+
+    @classmethod
+    def of(cls, grid_a: Array, grid_b: Array, i: Ints, j: Ints) -> CutBoxes:
+        """Cut boxes that are cells i of a's grid by cells j of b's."""
+        ends_a, sides_of_box_a = _cut_sides(grid_a, i)
+        ends_b, sides_of_box_b = _cut_sides(grid_b, j)
+        return cls(
+            ends_a,
+            ends_b,
+            np.repeat(sides_of_box_a, PARTS, axis=1).ravel(),
+            np.tile(sides_of_box_b, PARTS).ravel(),
+            np.repeat(np.arange(len(i)), PARTS * PARTS),
+        )
+
+    def select(self, parts: Ints) -> CutBoxes:
+        """Return some of the parts."""
+        return replace(
+            self,
+            side_a=self.side_a[parts],
+            side_b=self.side_b[parts],
+            parent=self.parent[parts],
+        )
+
+    @property
+    def ends(self) -> tuple[Array, Array]:
+        """Low and high of a's and b's unknowns in every part, shape (parts, 2) each."""
+        sides = np.stack([self.ends_a[self.side_a], self.ends_b[self.side_b]], axis=1)
+        return sides[..., 0], sides[..., 1]
 
 
 def _cut_sides(grid: Array, cells: Ints) -> tuple[Array, Ints]:
     """Cut some cells of a grid into parts.
 
     Return both ends of all parts, and the places of those of every cell, shape (cells, parts).
+    Cells that occur twice are cut once, since the gains of rows are worked out for every part.
     """
-    cut, place = np.unique(cells, return_inverse=True)
-    lines = np.linspace(grid[cut], grid[cut + 1], PARTS + 1, axis=1)
+    cut_cells, place = np.unique(cells, return_inverse=True)
+    lines = np.linspace(grid[cut_cells], grid[cut_cells + 1], PARTS + 1, axis=1)
     ends = np.stack([lines[:, :-1], lines[:, 1:]], axis=2).reshape(-1, 2)
     return ends, place[:, None] * PARTS + np.arange(PARTS)
+
+
+def _no_origin(n_boxes: int) -> Ints:
+    """Return the origin of boxes that cannot be cut into parts."""
+    return np.full((n_boxes, 3), -1)
 
 
 def _least_gain(a: tuple[Gains, Ints], b: tuple[Gains, Ints], first: Ints, last: Ints) -> Array:
@@ -781,19 +885,41 @@ def _least_gain(a: tuple[Gains, Ints], b: tuple[Gains, Ints], first: Ints, last:
     It is the least over the levels from ``first`` to ``last``, which strong bets leave. Of both
     groups there is what their rows gain over some sides, and the side of every box.
     """
-    of_a, side_a = a
-    of_b, side_b = b
-    n_sizes = of_a.main.shape[-1]
+    gains_a, side_a = a
+    gains_b, side_b = b
+    n_sizes = gains_a.main.shape[-1]
     least = np.full((len(side_a), 2, 2, n_sizes), np.inf)
     for step in range(int((last - first).max(initial=-1)) + 1):
-        some = np.flatnonzero(first + step <= last)
-        level = first[some] + step
+        boxes = np.flatnonzero(first + step <= last)  # those that have so many levels
+        level = first[boxes] + step
+        # The levels of a side begin with its own first one.
+        level_a = level - gains_a.first[side_a[boxes]]
+        level_b = level - gains_b.first[side_b[boxes]]
         # axes: box, end of a, end of b, end of the level, size
-        gain_a = of_a.main[side_a[some], :, level - of_a.first[side_a[some]]]
-        gain_b = of_b.main[side_b[some], :, level - of_b.first[side_b[some]]]
-        both = gain_a[:, :, None] + gain_b[:, None]
-        least[some] = np.minimum(least[some], both.min(axis=3))
+        gain_a = gains_a.main[side_a[boxes], :, level_a][:, :, None]
+        gain_b = gains_b.main[side_b[boxes], :, level_b][:, None]
+        gain = (gain_a + gain_b).min(axis=3)
+        least[boxes] = np.minimum(least[boxes], gain)
     return least.reshape(len(side_a), _CORNERS, n_sizes)
+
+
+@dataclass(frozen=True)
+class SideStakes:
+    """The stakes of one side's bets against boxes.
+
+    Attributes
+    ----------
+    log_stake
+        Stakes after the past, shape (4, boxes, bets).
+    log_share_before
+        What they were before it, shape (bets,).
+    label_bet
+        The bet on labels of the side that goes with each bet.
+    """
+
+    log_stake: Array
+    log_share_before: Array
+    label_bet: Ints
 
 
 @dataclass(frozen=True)
@@ -816,16 +942,18 @@ class BetShares:
     floor_bets: Ints
 
     @classmethod
-    def of(cls, sizes: int, weight: float, claims: int, bold_share: float) -> BetShares:
+    def of(cls, n_sizes: int, weight: float, n_claims: int, bold_share: float) -> BetShares:
         """Return the shares for so many sizes and claims of a side that has this weight."""
-        shares = bet_shares(sizes)
-        bold_bets = np.arange(1, min(3, sizes))  # both groups move, by the main sizes
-        floor_bets = np.arange(3 * sizes).reshape(3, sizes)[:, -2:].ravel()
-        rest = 1.0 - FLOOR_SHARE - STRONG_SHARE - bold_share
-        bold, floor = (shares[bets] / shares[bets].sum() for bets in (bold_bets, floor_bets))
+        shares = bet_shares(n_sizes)
+        bold_bets = np.arange(1, min(3, n_sizes))  # both groups move, by the main sizes
+        bets_by_direction = np.arange(N_DIRECTIONS * n_sizes).reshape(N_DIRECTIONS, n_sizes)
+        floor_bets = bets_by_direction[:, -2:].ravel()  # the two largest sizes
+        main_share = 1.0 - FLOOR_SHARE - STRONG_SHARE - bold_share
+        bold = shares[bold_bets] / shares[bold_bets].sum()
+        floor = shares[floor_bets] / shares[floor_bets].sum()
         return cls(
-            weight * rest / claims * shares,
-            weight * bold_share / claims * bold,
+            weight * main_share / n_claims * shares,
+            weight * bold_share / n_claims * bold,
             np.log(weight * FLOOR_SHARE * floor),
             bold_bets,
             floor_bets,
@@ -836,14 +964,14 @@ class BetShares:
         """The stakes of the bets on one claim: of all sizes, then the bold ones."""
         return np.append(self.main, self.bold)
 
-    def main_and_bold(self, gain: Array | None, n: int) -> Array:
+    def main_and_bold(self, gain: Array | None, n_boxes: int) -> Array:
         """Return log stakes after the past, shape (4, boxes, bets); none if there is no gain.
 
         ``gain`` has shape (boxes, 4, sizes + 1), the bold one last.
         """
         if gain is None:
-            return np.full((_CORNERS, n, len(self.of_claim)), -np.inf)
+            return np.full((_CORNERS, n_boxes, len(self.of_claim)), -np.inf)
         by_corner = gain.swapaxes(0, 1)
-        by_size = np.tile(by_corner[..., :-1], 3)  # the same in all three directions
+        by_size = np.tile(by_corner[..., :-1], N_DIRECTIONS)  # the same in all of them
         bold = np.repeat(by_corner[..., -1:], len(self.bold), axis=2)
         return np.asarray(np.log(self.of_claim) + np.concatenate([by_size, bold], axis=2))

@@ -104,7 +104,7 @@ class Evidence:
         path = self.log.count_path(groups, outcomes, np.where(outcomes == 1, z_of_one, z_of_zero))
         asked_places = np.flatnonzero(z_of_zero != z_of_one)
         # The path begins with a look at what was there before these people.
-        first, self.verdict = self.refutation.first_verdict(path.some(1 + asked_places))
+        first, self.verdict = self.refutation.first_verdict(path.select(1 + asked_places))
         n_needed = len(groups)
         if self.verdict is not None:
             n_needed = int(asked_places[first]) + 1

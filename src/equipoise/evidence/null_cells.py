@@ -125,7 +125,7 @@ class NullCells(ABC):
         """Return the factors of Z = 0 and Z = 1 of bets on a (0) or b (1) of such a size."""
 
     @abstractmethod
-    def some(self, cells: Ints) -> Self:
+    def select(self, cells: Ints) -> Self:
         """Return some of the cells."""
 
     @abstractmethod
@@ -238,14 +238,14 @@ class BandCells(NullCells):
         cells_at_once = max(1, NUMBERS_AT_ONCE // n_bets)
         for first in range(0, len(self), cells_at_once):
             part = slice(first, first + cells_at_once)
-            corners = self.corners.some(part)
+            corners = self.corners.select(part)
             rho = alternatives(corners, self.sizes, self.compare)
             # axes: outcome, group, cell, corner, bet of the corner
             by_corner = log_factors(rho, corners.start[..., None])
             log_factor[:, :, part] = by_corner.swapaxes(0, 1).reshape(2, 2, -1, n_bets)
         return log_factor
 
-    def some(self, cells: Ints) -> Self:
+    def select(self, cells: Ints) -> Self:
         """Return some of the cells; bets of the others are not made."""
         return type(self)(
             self.n_groups,
@@ -253,7 +253,7 @@ class BandCells(NullCells):
             self.side_low[cells],
             self.side_high[cells],
             self._groups_of(cells),
-            self.corners.some(cells),
+            self.corners.select(cells),
             self.sizes,
             self.compare,
         )
@@ -309,7 +309,7 @@ class LabelBets:
     start: Array
     slope: Array
 
-    def some(self, boxes: Ints) -> LabelBets:
+    def select(self, boxes: Ints) -> LabelBets:
         """Return the bets against some boxes."""
         return LabelBets(self.start[:, boxes], self.slope[:, boxes])
 
@@ -387,7 +387,7 @@ class CornerCells(NullCells):
             **arrays,
         )
 
-    def some(self, cells: Ints) -> Self:
+    def select(self, cells: Ints) -> Self:
         """Return some of the boxes."""
         arrays = {name: getattr(self, name)[..., cells, :] for name in _arrays_of_boxes(type(self))}
         return type(self)(
@@ -409,7 +409,7 @@ class CornerCells(NullCells):
         for place in np.unique(of_boxes[:, 0]).tolist():
             of_piece = np.flatnonzero(of_boxes[:, 0] == place)
             _, i, j = of_boxes[of_piece].T
-            bets = self._label_bets().some(cells[of_piece])
+            bets = self._label_bets().select(cells[of_piece])
             parts, box = self.pieces[place].parts(i, j, bets)
             yield parts, cells[of_piece[box]]
 

@@ -46,7 +46,7 @@ class Pieces:
     b: Ints
     counts: Flags
 
-    def some(self, pairs: Ints) -> Pieces:
+    def select(self, pairs: Ints) -> Pieces:
         """Return some of the pairs, or each of them several times."""
         return Pieces(self.a[pairs], self.b[pairs], self.counts[:, pairs])
 
@@ -58,7 +58,7 @@ def unfair_pieces(wrong: WrongAnswers, rates: BandsByRate) -> Pieces:
     a, b = np.nonzero(~np.eye(wrong.n_groups, dtype=bool))
     counts = [is_compared[a, b] if falls(bands) else is_compared[b, a] for bands in rates]
     pieces = Pieces(a, b, np.array(counts))
-    return pieces.some(np.flatnonzero(pieces.counts.any(axis=0)))
+    return pieces.select(np.flatnonzero(pieces.counts.any(axis=0)))
 
 
 def largest_unfair(
@@ -170,7 +170,7 @@ def _frontier_above(
         part = slice(first, first + NUMBERS_AT_ONCE)
         frontier[part], active_rate[part] = largest_unfair(
             wrong.bands_for_fair,
-            pieces.some(piece[part]),
+            pieces.select(piece[part]),
             lam_b[part],
             wrong.threshold,
             wrong.compare,

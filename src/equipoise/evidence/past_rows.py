@@ -37,6 +37,7 @@ APPROVED_MIX = {"tp": 0.75, "fp": 0.25}  # guessed mix of the approved; only siz
 _SMOOTHING = 0.3  # added to each count for estimates, which are then never 0 or 1
 _SMALLEST = 0.005  # the lattice of lam goes on evenly below this
 _LEAST_LEVEL = 1e-3  # … and that of levels that are compared by ratio
+ABOVE_ALL_LEVELS = 2**30  # the first level left where there is none
 _NEVER_POSITIVE = -1e6  # log of a factor that is not positive: such a bet is lost
 
 
@@ -123,11 +124,12 @@ class PastRows:
 
     def worths(self, level: Array, lam: Array) -> tuple[Array, Array, Array]:
         """Return W of an approved row with outcome 1, with outcome 0, and of a denied row."""
-        tp, fp, fn, tn = (
-            float(cell in self.rate.part) - level * float(cell in self.rate.whole)
-            for cell in ("tp", "fp", "fn", "tn")
-        )
-        return tp, fp, lam * fn + (1.0 - lam) * tn
+
+        def worth(cell: str) -> Array:
+            return float(cell in self.rate.part) - level * float(cell in self.rate.whole)
+
+        denied = lam * worth("fn") + (1.0 - lam) * worth("tn")
+        return worth("tp"), worth("fp"), denied
 
     @cached_property
     def rows_that_count(self) -> Array:
@@ -135,35 +137,43 @@ class PastRows:
 
         Several where outcomes are unknown: the number may be any between the least and the most.
         """
-        counts, whole = self.counts, self.rate.whole
-        good, bad = "tp" in whole, "fp" in whole
-        known = counts.approved_positive * good + counts.approved_negative * bad
-        denied = counts.denied if whole & {"fn", "tn"} else 0.0
-        least = known + denied + counts.approved_unknown * (good and bad)
-        most = known + denied + counts.approved_unknown * (good or bad)
-        first, last = (round(np.log(max(n, 1.0)) / np.log(ROWS_RATIO)) for n in (least, most))
+        counts = self.counts
+        cells_of_whole = self.rate.whole
+        good_counts = "tp" in cells_of_whole
+        bad_counts = "fp" in cells_of_whole
+        with_outcome = (
+            counts.approved_positive * good_counts + counts.approved_negative * bad_counts
+        )
+        denied = counts.denied if cells_of_whole & {"fn", "tn"} else 0.0
+        least_rows = with_outcome + denied + counts.approved_unknown * (good_counts and bad_counts)
+        most_rows = with_outcome + denied + counts.approved_unknown * (good_counts or bad_counts)
+        first = round(np.log(max(least_rows, 1.0)) / np.log(ROWS_RATIO))
+        last = round(np.log(max(most_rows, 1.0)) / np.log(ROWS_RATIO))
         return np.asarray(ROWS_RATIO ** np.arange(first, last + 1.0))
 
-    def expected(self, level: Array, lam: Array) -> tuple[Array, Array]:
+    def whole_and_variance(self, level: Array, lam: Array) -> tuple[Array, Array]:
         """Return the share of the whole, and Var(W), among the rows that count.
 
         At a population whose rate is ``level`` and whose unknown is lam, with the guessed mix of
         approved people where the rate does not fix it.
         """
-        inside = {cell: mix for cell, mix in APPROVED_MIX.items() if cell in self.rate.whole}
-        weight = sum(inside.values())
-        good, bad = (inside.get(cell, 0.0) / weight for cell in ("tp", "fp"))
+        good, bad = self._approved_mix()
         worth_good, worth_bad, worth_denied = self.worths(level, lam)
-        approved = good * worth_good + bad * worth_bad
-        apart = approved - worth_denied
-        safe = np.where(np.abs(apart) > 1e-9, apart, 1.0)
-        denied = np.where(np.abs(apart) > 1e-9, approved / safe, 0.5)
-        denied = np.clip(denied, 0.0, 1.0)
-        squares = good * worth_good**2 + bad * worth_bad**2
-        variance = (1.0 - denied) * squares + denied * worth_denied**2
-        whole = self.rate.whole
-        of_denied = lam * float("fn" in whole) + (1.0 - lam) * float("tn" in whole)
-        return np.maximum(1.0 - denied + denied * of_denied, 1e-3), np.maximum(variance, 1e-9)
+        denied = _denied_share(good * worth_good + bad * worth_bad, worth_denied)
+        square_of_approved = good * worth_good**2 + bad * worth_bad**2
+        variance = (1.0 - denied) * square_of_approved + denied * worth_denied**2
+        cells_of_whole = self.rate.whole
+        # All approved rows that count are in the whole, of the denied ones only some.
+        denied_in_whole = lam * float("fn" in cells_of_whole)
+        denied_in_whole = denied_in_whole + (1.0 - lam) * float("tn" in cells_of_whole)
+        share_of_whole = 1.0 - denied + denied * denied_in_whole
+        return np.maximum(share_of_whole, 1e-3), np.maximum(variance, 1e-9)
+
+    def _approved_mix(self) -> tuple[float, float]:
+        """Return the guessed shares of outcomes 1 and 0 among approved rows that count."""
+        in_whole = {cell: mix for cell, mix in APPROVED_MIX.items() if cell in self.rate.whole}
+        weight = sum(in_whole.values())
+        return in_whole.get("tp", 0.0) / weight, in_whole.get("fp", 0.0) / weight
 
     def gains(self, sides: Array, levels: Levels, sign: int, needed: float) -> Gains:
         """Return what the rows make of bets on a rate above (+1) or below (-1) a level.
@@ -187,6 +197,7 @@ class PastRows:
         main = np.zeros((len(strong), 2, max(width, 0), 2, n_sizes))
         if len(meetings.cell):
             level = first[meetings.cell][:, None] + np.arange(width)
+            # Cells with fewer levels than the widest repeat the last one; nobody reads these.
             level = np.minimum(level, len(levels.centres) - 1)
             eta = sign * self._main_sizes(levels, level, meetings)
             logs = self._log_products(sides[meetings.cell], levels.ends[level], eta)
@@ -196,7 +207,7 @@ class PastRows:
     def strong_gains(self, sides: Array, levels: Levels, sign: int) -> Array:
         """Return the log gain of the strong bet, least over all corners: (grid cells, levels)."""
         meetings = self._meetings(sides, np.arange(len(sides)))
-        _, variance = self.expected(levels.centres, meetings.lam[:, None])
+        _, variance = self.whole_and_variance(levels.centres, meetings.lam[:, None])
         eta = STRONG_TILT / np.sqrt(variance * meetings.rows[:, None])
         eta = sign * np.minimum(eta, levels.largest_bet)
         logs = self._log_products(sides[meetings.cell], levels.ends[None], eta[..., None])
@@ -208,10 +219,13 @@ class PastRows:
         ``level`` has the levels of each meeting.
         """
         rows = meetings.rows[:, None]
-        whole, variance = self.expected(levels.centres[level], meetings.lam[:, None])
+        share_of_whole, variance = self.whole_and_variance(
+            levels.centres[level], meetings.lam[:, None]
+        )
         per_error = 1.0 / np.sqrt(variance * rows)  # eta that expects one standard error
         tilted = np.minimum(
-            levels.tilts[level] / (rows * whole)[..., None], (MAX_TILT * per_error)[..., None]
+            levels.tilts[level] / (rows * share_of_whole)[..., None],
+            (MAX_TILT * per_error)[..., None],
         )
         return np.asarray(np.minimum(tilted, levels.largest_bet))
 
@@ -220,9 +234,10 @@ class PastRows:
         low, high = sides[cells].T
         first = np.searchsorted(LAM_LINES, low, side="right") - 1
         last = np.maximum(np.searchsorted(LAM_LINES, high, side="left") - 1, first)
-        number = last - first + 1
-        place = np.repeat(np.arange(len(cells)), number)
-        step = np.arange(len(place)) - np.repeat(np.cumsum(number) - number, number)
+        n_values = last - first + 1
+        place = np.repeat(np.arange(len(cells)), n_values)
+        # 0, 1, … within each cell: the place among all meetings less that of the cell's first one
+        step = np.arange(len(place)) - np.repeat(np.cumsum(n_values) - n_values, n_values)
         lattice = np.minimum(first[place] + step, len(LAM_CENTRES) - 1)
         # every lattice value of lam with every one of the number of rows
         n_rows = len(self.rows_that_count)
@@ -241,9 +256,9 @@ class PastRows:
         counts = self.counts
         worth_good, worth_bad, worth_denied = self.worths(ends[:, None], lam[:, :, None, None])
         size = eta[:, None, :, None, :]
-        good, bad, denied = (
-            _log_factor(size * worth[..., None]) for worth in (worth_good, worth_bad, worth_denied)
-        )
+        good = _log_factor(size * worth_good[..., None])
+        bad = _log_factor(size * worth_bad[..., None])
+        denied = _log_factor(size * worth_denied[..., None])
         total = counts.approved_positive * good + counts.approved_negative * bad
         if counts.approved_unknown:
             total = total + counts.approved_unknown * np.minimum(good, bad)
@@ -252,24 +267,37 @@ class PastRows:
     @cached_property
     def curve(self) -> Curve:
         """The estimated rate as a function of the unknown; boxes and label bets go by it."""
-        known = self.counts.like_known
-        counts = np.array([known.approved_positive, known.approved_negative, known.denied])
-        p1, p0, s = ((counts + _SMOOTHING) / (counts.sum() + 3.0 * _SMOOTHING)).tolist()
+        p1, p0, s = self._smoothed_shares().tolist()
         curve = self.rate.curve(p1, p0, s)
         assert curve is not None  # no share is 0
         return curve
 
     def standard_error(self, lam: Array) -> Array:
         """Return the standard error of the estimated rate at lam, by past rows alone."""
-        known = self.counts.like_known
-        counts = np.array([known.approved_positive, known.approved_negative, known.denied])
-        p1, p0, s = (counts + _SMOOTHING) / (counts.sum() + 3.0 * _SMOOTHING)
-        good, bad, denied = self.worths(self.curve.value(lam), lam)
-        part = self.rate.whole
-        whole = p1 * ("tp" in part) + p0 * ("fp" in part)
-        whole = whole + s * (lam * ("fn" in part) + (1.0 - lam) * ("tn" in part))
-        squares = p1 * good**2 + p0 * bad**2 + s * denied**2
-        return np.asarray(np.sqrt(squares / max(known.total, 1.0)) / np.maximum(whole, 1e-9))
+        p1, p0, s = self._smoothed_shares()
+        worth_good, worth_bad, worth_denied = self.worths(self.curve.value(lam), lam)
+        cells_of_whole = self.rate.whole
+        approved_in_whole = p1 * ("tp" in cells_of_whole) + p0 * ("fp" in cells_of_whole)
+        denied_in_whole = lam * ("fn" in cells_of_whole) + (1.0 - lam) * ("tn" in cells_of_whole)
+        share_of_whole = approved_in_whole + s * denied_in_whole
+        variance = p1 * worth_good**2 + p0 * worth_bad**2 + s * worth_denied**2
+        n_rows = max(self.counts.like_known.total, 1.0)
+        # W is the error of the numerator, so the rate's error is that over the share of the whole.
+        return np.asarray(np.sqrt(variance / n_rows) / np.maximum(share_of_whole, 1e-9))
+
+    def _smoothed_shares(self) -> Array:
+        """Return the shares of approved rows with outcome 1 and 0, and of denied ones."""
+        counts = self.counts.like_known
+        numbers = np.array([counts.approved_positive, counts.approved_negative, counts.denied])
+        return np.asarray((numbers + _SMOOTHING) / (numbers.sum() + 3.0 * _SMOOTHING))
+
+
+def _denied_share(worth_approved: Array, worth_denied: Array) -> Array:
+    """Return the share of denied rows at which the mean worth is 0, as it is at the level."""
+    apart = worth_approved - worth_denied
+    divisor = np.where(np.abs(apart) > 1e-9, apart, 1.0)
+    share = np.where(np.abs(apart) > 1e-9, worth_approved / divisor, 0.5)
+    return np.clip(share, 0.0, 1.0)
 
 
 def _log_factor(change: Array) -> Array:
@@ -294,7 +322,7 @@ class _Meetings:
 
 def range_of(flags: Flags) -> tuple[Ints, Ints]:
     """Return the first and the last true place of every row; first > last where there is none."""
-    found = flags.any(axis=1)
-    first = np.where(found, flags.argmax(axis=1), 2**30)
-    last = np.where(found, flags.shape[1] - 1 - flags[:, ::-1].argmax(axis=1), -1)
+    has_any = flags.any(axis=1)
+    first = np.where(has_any, flags.argmax(axis=1), ABOVE_ALL_LEVELS)
+    last = np.where(has_any, flags.shape[1] - 1 - flags[:, ::-1].argmax(axis=1), -1)
     return first, last

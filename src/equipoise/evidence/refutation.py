@@ -58,18 +58,19 @@ class BoxParts:
         self._boxes = boxes
         self._parts: dict[int, CornerCells] = {}
 
-    def of(self, cells: Ints) -> CornerCells:
-        """Return the parts of some boxes that past rows leave; one that cannot be cut itself."""
-        missing = np.array([c for c in cells.tolist() if c not in self._parts], dtype=np.intp)
-        can_be_cut = self._boxes.can_be_cut(missing)
-        for cell in missing[~can_be_cut].tolist():
-            self._parts[cell] = self._boxes.some(np.array([cell]))
-        for parts, box_of_part in self._boxes.parts(missing[can_be_cut]):
-            for cell in missing[can_be_cut].tolist():
-                of_box = np.flatnonzero(box_of_part == cell)
-                if len(of_box) or cell not in self._parts:
-                    self._parts[cell] = parts.some(of_box)
-        return CornerCells.joined([self._parts[cell] for cell in cells.tolist()])
+    def cut(self, boxes: Ints) -> CornerCells:
+        """Return the parts of some boxes that past rows leave; a box that cannot be cut itself."""
+        uncut = np.array([box for box in boxes.tolist() if box not in self._parts], dtype=np.intp)
+        can_be_cut = self._boxes.can_be_cut(uncut)
+        for box in uncut[~can_be_cut].tolist():
+            self._parts[box] = self._boxes.select(np.array([box]))
+        for parts, box_of_part in self._boxes.parts(uncut[can_be_cut]):
+            for box in uncut[can_be_cut].tolist():
+                places = np.flatnonzero(box_of_part == box)
+                # Each round has parts of one piece's boxes; the others must not lose theirs to it.
+                if len(places) or box not in self._parts:
+                    self._parts[box] = parts.select(places)
+        return CornerCells.joined([self._parts[box] for box in boxes.tolist()])
 
 
 @dataclass
@@ -122,8 +123,8 @@ class CoverProgress:
     def remember_hardest_part(self, part: CornerCells) -> None:
         """Put a part of a box in front of the hardest ones."""
         if self.hardest_parts is not None:
-            others = np.arange(min(len(self.hardest_parts), N_HARDEST_CELLS - 1))
-            part = CornerCells.joined([part, self.hardest_parts.some(others)])
+            latest = np.arange(min(len(self.hardest_parts), N_HARDEST_CELLS - 1))
+            part = CornerCells.joined([part, self.hardest_parts.select(latest)])
         self.hardest_parts = part
 
 
@@ -167,6 +168,7 @@ class CoveredSet:
         if len(hardest) < len(self.covers):
             return None
         joined = self._joined
+        # Parts are replaced and never changed, so the same objects are the same parts.
         if joined is None or any(
             new is not old for new, old in zip(hardest, joined.by_cover, strict=True)
         ):
@@ -250,14 +252,14 @@ class Refutation:
         """
         looks = np.arange(len(path))
         while len(looks):
-            evidence = self._against_hardest(wrong_set, path.some(looks))
+            evidence = self._against_hardest(wrong_set, path.select(looks))
             looks = looks[evidence >= wrong_set.bar]
             if len(looks):
                 self.settle()
-                first = path.some(looks[:1])
+                first_look = path.select(looks[:1])
                 is_single = len(wrong_set.covers) == 1
                 least = [
-                    self._least_evidence(cover, first, is_single=is_single)
+                    self._least_evidence(cover, first_look, is_single=is_single)
                     for cover in wrong_set.covers
                 ]
                 if sum(least) >= wrong_set.bar:
@@ -310,6 +312,7 @@ class Refutation:
         while is_unchecked.any():
             checked = np.flatnonzero(is_unchecked)
             if len(evidence) == 1:
+                # By run, and in each by evidence: a cell is the least where a new run begins.
                 order = np.lexsort((evidence[0], run))
                 least = order[np.diff(run[order], prepend=-1) > 0]
                 checked = least[is_unchecked[least] & np.isfinite(evidence[0, least])]
@@ -342,35 +345,36 @@ class Refutation:
         self,
         cover: CoverProgress,
         parts: BoxParts,
-        of_boxes: Array,
+        box_evidence: Array,
         counts: Array,
         enough: float = 0.0,
     ) -> tuple[float, CornerCells | None]:
         """Return the least evidence against a part that stands, and the part.
 
         It is the bar, and None, if there is none below the bar. A part below ``enough`` will do.
-        ``of_boxes`` has the evidence against the boxes that stand. No part has less of it than its
+        ``box_evidence`` is that against the boxes that stand. No part has less of it than its
         box, so boxes are cut, those with the least evidence first, until the next one has more
         than some part.
         """
         least = cover.bar
         hardest = None
-        order = np.argsort(of_boxes)
+        order = np.argsort(box_evidence)
         for start in range(0, len(order), N_CUT_AT_ONCE):
             boxes = order[start : start + N_CUT_AT_ONCE]
-            if of_boxes[boxes[0]] >= least or least < enough:
+            if box_evidence[boxes[0]] >= least or least < enough:
                 break
-            cells = parts.of(cover.standing[boxes])
+            cells = parts.cut(cover.standing[boxes])
             evidence = cells.evidence_of_counts(counts, np.arange(len(cells)))
             candidates = np.argsort(evidence)
             candidates = candidates[evidence[candidates] < least]
             # Few are asked about at a time: mostly one of the first stood at all ends of epochs.
             for first in range(0, len(candidates), N_HARDEST_CELLS):
-                few = candidates[first : first + N_HARDEST_CELLS]
-                standing = few[self._stood_at_ends(cells.some(few), cover.bar)]
+                asked_about = candidates[first : first + N_HARDEST_CELLS]
+                stood = self._stood_at_ends(cells.select(asked_about), cover.bar)
+                standing = asked_about[stood]
                 if len(standing):
                     least = float(evidence[standing[0]])
-                    hardest = cells.some(standing[:1])
+                    hardest = cells.select(standing[:1])
                     break
         return least, hardest
 
@@ -419,19 +423,20 @@ class Refutation:
     def would_decide(self, factor: float) -> bool:
         """Say whether so many times the labels would decide, if all were like those so far.
 
-        Pending outcomes are left out.
+        It is a guess, by which an audit gives up. Pending outcomes are left out, since they would
+        count against every bet.
         """
         counts = factor * self._without_pending(self._log.current_counts()).label_counts[0]
         for wrong_set in (self.unfair_set, self.fair_set):
-            evidence = 0.0
+            sum_over_covers = 0.0
             for cover in wrong_set.covers:
-                of_boxes = cover.cells.evidence_of_counts(counts, cover.standing)
+                evidence = cover.cells.evidence_of_counts(counts, cover.standing)
                 if cover.parts is None:
-                    evidence += float(of_boxes.min(initial=cover.bar))
+                    least = float(evidence.min(initial=cover.bar))
                 else:
-                    least, _ = self._least_part(cover, cover.parts, of_boxes, counts)
-                    evidence += least
-            if evidence >= wrong_set.bar:
+                    least, _ = self._least_part(cover, cover.parts, evidence, counts)
+                sum_over_covers += least
+            if sum_over_covers >= wrong_set.bar:
                 return True
         return False
 
@@ -467,10 +472,10 @@ class Refutation:
         if cover.parts is None or not len(lost):
             return len(lost) > 0
         for start in range(0, len(lost), N_CUT_AT_ONCE):
-            cells = cover.parts.of(lost[start : start + N_CUT_AT_ONCE])
+            cells = cover.parts.cut(lost[start : start + N_CUT_AT_ONCE])
             evidence = cells.evidence_of_counts(look.label_counts[0], np.arange(len(cells)))
             lost_parts = np.flatnonzero(evidence < _LOST_EVIDENCE)
-            if self._stood_at_ends(cells.some(lost_parts), cover.bar).any():
+            if self._stood_at_ends(cells.select(lost_parts), cover.bar).any():
                 return True
         return False
 
@@ -536,7 +541,7 @@ class Refutation:
         cover.keep(stands)
         if cover.hardest_parts is not None:
             stood = self._stood_at_ends(cover.hardest_parts, cover.bar)
-            cover.hardest_parts = cover.hardest_parts.some(np.flatnonzero(stood))
+            cover.hardest_parts = cover.hardest_parts.select(np.flatnonzero(stood))
         cover.gain = np.asarray(self._past_gain(cover, slice(None), epochs.last))
 
     # -- observations that bets are sized for -----------------------------------------------------

@@ -58,7 +58,7 @@ class CountPath:
     def __len__(self) -> int:
         return len(self.label_counts)
 
-    def some(self, looks: Ints) -> CountPath:
+    def select(self, looks: Ints) -> CountPath:
         """Return some of the looks."""
         scored = [ScoredPath(path.group, path.batch, path.n_seen[looks]) for path in self.scored]
         return CountPath(self.label_counts[looks], tuple(scored))

@@ -194,7 +194,7 @@ def parts_that_hold(cells: CornerCells, box: int, lam: np.ndarray) -> list[Corne
     found = []
     for parts, _ in cells.parts(np.array([box])):
         held = ((parts.side_low <= lam) & (lam <= parts.side_high)).all(axis=1)
-        found += [parts.some(np.array([place])) for place in np.flatnonzero(held)]
+        found += [parts.select(np.array([place])) for place in np.flatnonzero(held)]
     return found
 
 

@@ -127,7 +127,7 @@ def all_parts(cells: NullCells) -> CornerCells:
     every = np.arange(len(cells))
     can_be_cut = cells.can_be_cut(every)
     cut = [parts for parts, _ in cells.parts(every[can_be_cut])]
-    return CornerCells.joined([cells.some(every[~can_be_cut]), *cut])
+    return CornerCells.joined([cells.select(every[~can_be_cut]), *cut])
 
 
 def least_by_definition(evidence: Evidence, covers: list[CornerCells], bar: float) -> list[float]:
