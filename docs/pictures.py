@@ -125,7 +125,7 @@ def evidence() -> Figure:
             if audit.finding is None:
                 against.append(_least_evidence(audit))
         assert audit.evidence is not None
-        goal = float(np.log(audit.evidence._against_fair[0].bar))
+        goal = float(np.log(audit.evidence.refutation.fair_set.bar))
         axis.plot(range(len(against)), against, color=INK, alpha=0.6, linewidth=1)
         axis.plot([len(against)], [goal], "o", color=UNFAIR, markersize=4)
     axis.axhline(goal, color=UNFAIR, linewidth=1)
@@ -202,18 +202,18 @@ def _label_somebody(audit: eq.AdaptiveAudit, rng: np.random.Generator) -> int:
 def _least_evidence(audit: eq.AdaptiveAudit) -> float:
     assert audit.evidence is not None
     _, (_, _, missing) = _standing(audit)
-    return float(np.log(audit.evidence._against_fair[0].bar) - missing.max())
+    return float(np.log(audit.evidence.refutation.fair_set.bar) - missing.max())
 
 
 def _standing(audit: eq.AdaptiveAudit) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Return the boxes that stand, of the UNFAIR and of the FAIR set, and the nats each lacks."""
     evidence = audit.evidence
     assert evidence is not None
-    every = (*evidence._against_unfair, *evidence._against_fair)
-    look = evidence._current_counts()
+    refutation = evidence.refutation
+    look = evidence.log.current_counts()
     found = []
-    for cover in every:
-        missing = evidence._missing_nats(cover, look)
+    for cover in (*refutation.unfair_set.covers, *refutation.fair_set.covers):
+        missing = refutation.missing_nats(cover, look)
         cells = cover.cells
         found.append((cells.low[cover.standing], cells.high[cover.standing], missing))
     return found

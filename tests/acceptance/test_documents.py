@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from docs import figures
+from docs import figures, pictures
 
 from equipoise.audits.estimated_rates import paper_tau
 from equipoise.levels import exp_level
@@ -111,6 +111,13 @@ def test_constants_in_the_guarantees_are_the_code_s() -> None:
     assert len(rows) == 40
     for module, name, value in rows:
         assert getattr(import_module(f"equipoise.{module}"), name) == float(value), name
+
+
+def test_the_pictures_of_evidence_show_an_audit_to_its_verdict() -> None:
+    *earlier, last = pictures.staircase().axes
+    assert all(axis.patches for axis in earlier)  # boxes that stand
+    assert last.get_title().endswith("labels: UNFAIR")
+    assert len(pictures.evidence().axes[0].lines) == 6 * 2 + 1  # audits, their ends and the bar
 
 
 def test_the_past_that_the_paper_s_audits_need_is_the_code_s() -> None:
