@@ -94,8 +94,8 @@ def story_blocks(story: Story) -> dict[str, str]:
                 "| Published RS-Audit, expected failed loans, with the smallest tau for which "
                 f'our bounds prove its error probability (`tau="exact"`) | {exact} |',
                 "",
-                f"The audit above cost {audit.cost:,.0f}. Every audit meets different applicants, so "
-                "its cost differs.",
+                f"The audit above cost {audit.cost:,.0f}. Every audit meets different applicants, "
+                "so its cost differs.",
             ]
         ),
         "preview-caption": "\n".join(
