@@ -77,6 +77,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sizes", type=int, nargs="*", default=list(SIZES), help="past rows, besides unlimited"
     )
+    parser.add_argument(
+        "--groups", type=int, nargs="*", default=[2, 4, 8], help="instances of so many groups"
+    )
     parser.add_argument("--prices", type=int, default=len(COSTS), help="how many of the two")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
@@ -88,7 +91,8 @@ def run(options: argparse.Namespace) -> Table:
     with Progress(console=Console(stderr=True), transient=True) as bar:
         prices = COSTS[: options.prices]
         by_groups = sorted(bank(), key=lambda instance: instance.groups)
-        work = list(product(by_groups, prices, [*options.sizes, None]))
+        chosen = [instance for instance in by_groups if instance.groups in options.groups]
+        work = list(product(chosen, prices, [*options.sizes, None]))
         for instance, costs, size in bar.track(work, description="instances"):
             results.append(_measure(instance, costs, size, options))
             _write(options, results)  # a page after every instance: long runs may be cut short
@@ -145,7 +149,8 @@ def _families(results: Sequence[Result]) -> Iterable[tuple[str, list[Result]]]:
 def _write(options: argparse.Namespace, results: Sequence[Result]) -> None:
     command = (
         f"python -m study multiples --runs {options.runs} --other-runs {options.other_runs} "
-        f"--prices {options.prices} --sizes {' '.join(map(str, options.sizes))}"
+        f"--prices {options.prices} --sizes {' '.join(map(str, options.sizes))} "
+        f"--groups {' '.join(map(str, options.groups))}"
     )
     wrong = sum(int(r.runs.wrong.sum()) for r in results)
     runs = sum(len(r.runs) for r in results)
