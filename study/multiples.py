@@ -156,8 +156,10 @@ def _write(options: argparse.Namespace, results: Sequence[Result]) -> None:
     runs = sum(len(r.runs) for r in results)
     write_section(
         options.output,
-        "multiples",
-        "The adaptive audit over C*",
+        "multiples_past" if options.sizes else "multiples",
+        "The adaptive audit over C*, with finite pasts"
+        if options.sizes
+        else "The adaptive audit over C*",
         f"Made by `{command}`. C* is the lower bound for any audit with the same error probability "
         "(`eq.lower_bound`); *multiple* is the adaptive audit's mean cost over C*, with its "
         "standard error. *RS-Audit* is its expected cost at the paper's tau over the adaptive "
