@@ -156,6 +156,14 @@ class CoveredSet:
                 cover.parts = BoxParts(cover.cells)
         self._joined: JoinedCells | None = None
 
+    def restart(self) -> None:
+        """Let all cells stand again. Boxes stay cut: their parts rest on no outcome."""
+        self.covers = [
+            CoverProgress(cover.cells, cover.bar, np.arange(len(cover.cells)), parts=cover.parts)
+            for cover in self.covers
+        ]
+        self._joined = None
+
     @property
     def bar(self) -> float:
         """What the evidence has to reach, that against a cell or the sum over covers."""
@@ -199,10 +207,9 @@ class Refutation:
     def __init__(self, wrong: WrongAnswers | RowAnswers, log: RequestLog) -> None:
         self._wrong = wrong
         self._log = log
-        self.restart()
+        self._begin()
 
-    def restart(self) -> None:
-        """Let all cells stand, whatever was recorded."""
+    def _begin(self) -> None:
         wrong = self._wrong
         # Bets that are sized anew at every plan are followed against whole boxes only.
         cuts_boxes = not self._log.epochs.rescales_bets
@@ -211,13 +218,21 @@ class Refutation:
         self._settled = 0  # epochs by whose ends the cells that stand were settled last
         self._stale = 0  # the first epoch whose end was not looked at as outcomes stand now
 
+    def restart(self) -> None:
+        """Let all cells stand, whatever was recorded."""
+        # A server has many audits, and the covers of few are remembered outside of them.
+        self.unfair_set.restart()
+        self.fair_set.restart()
+        self._settled = 0
+        self._stale = 0
+
     def __getstate__(self) -> dict[str, object]:
         """Leave out what follows from the rest."""
         return {"_wrong": self._wrong, "_log": self._log}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
-        self.restart()
+        self._begin()
 
     @property
     def covers(self) -> list[CoverProgress]:

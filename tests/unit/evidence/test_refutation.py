@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.cells import GroupCells
-from equipoise.evidence import Evidence
-from equipoise.evidence.boxes import RowAnswers
+from equipoise.evidence import Evidence, boxes
+from equipoise.evidence.boxes import PieceBoxes, RowAnswers
 from equipoise.evidence.null_cells import CornerCells, NullCells
 from equipoise.question import Verdict
 from equipoise.rates import RATES
@@ -120,6 +122,43 @@ def test_boxes_are_cut_as_if_all_of_them_were(seed: int) -> None:
         for verdict in parts:
             expected = min(sum(least[verdict]), wrong_sets[verdict].bar) / len(parts[verdict])
             assert refutation.evidence_for(verdict).e_value == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_correction_makes_no_box_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does it cut one again, however many audits a server has: boxes rest on no outcome."""
+    for name in ("_unfair_covers", "_fair_covers"):  # as if other audits had put them out of memory
+        monkeypatch.setattr(boxes, name, getattr(boxes, name).__wrapped__)
+    counts = tuple(GroupCells(200, 80, denied) for denied in (400, 800))
+    answers = RowAnswers(
+        *((RATES["true_positive_rate"],), counts, 0.02, 0.3), level_fair=0.2, level_unfair=0.2
+    )
+    evidence = Evidence(answers, np.array([[0.0] * 2, [1.0] * 2]), np.ones(2, dtype=bool))
+    calls: list[str] = []
+    count_calls(monkeypatch, "made", calls)
+    count_calls(monkeypatch, "parts", calls)
+    numbers = evidence.request(np.arange(20) % 2)
+    evidence.record(numbers, np.arange(20) // 2 % 2)
+    evidence.advance()
+    e_value = evidence.refutation.evidence_for(Verdict.FAIR).e_value
+    assert set(calls) == {"parts"}
+    for _ in range(2):
+        calls.clear()
+        for outcome in (1, 0):
+            evidence.record(np.array([0]), np.array([outcome]))
+            evidence.advance(replan=False)
+        assert evidence.refutation.evidence_for(Verdict.FAIR).e_value == e_value
+        assert "made" not in calls
+    assert not calls  # the first time other boxes were cut, at other counts
+
+
+def count_calls(monkeypatch: pytest.MonkeyPatch, name: str, calls: list[str]) -> None:
+    original = getattr(PieceBoxes, name)
+
+    def counted(self: PieceBoxes, *arguments: Any) -> Any:
+        calls.append(name)
+        return original(self, *arguments)
+
+    monkeypatch.setattr(PieceBoxes, name, counted)
 
 
 def all_parts(cells: NullCells) -> CornerCells:
