@@ -117,7 +117,9 @@ class GroupShares(JsonValue):
 
     def _estimate(self, rate: Rate) -> float | None:
         """Return a rate at the estimates of the shares; None where one that matters is missing."""
-        denied, approved_good, denied_good = (share.estimate for share in self._shares)
+        denied = self.denied.estimate
+        approved_good = self.approved_good.estimate
+        denied_good = self.denied_good.estimate
         # Where all are denied, the outcomes of the approved do not matter.
         if denied is None or (approved_good is None and denied < 1.0):
             return None

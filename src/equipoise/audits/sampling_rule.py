@@ -269,6 +269,7 @@ def calibrate_score(people_scores: Array, labels: LabelledScores) -> Strata | No
     n_rarer = min(n_ones, n_labels - n_ones)
     if n_labels < MIN_LABELS or n_rarer < MIN_LABELS_PER_OUTCOME:
         return None
+    # Half a label of either outcome is added, so that no rate is 0 or 1.
     common_rate = (n_ones + 0.5) / (n_labels + 1.0)
     one_stratum = Strata(np.zeros(0), np.array([common_rate, common_rate]))
     scored_people = people_scores[~np.isnan(people_scores)]

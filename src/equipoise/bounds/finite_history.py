@@ -331,8 +331,9 @@ class _Cover:
         for level in range(1, self._alternatives.levels):
             halves = np.concatenate(halve_along(cells, level))
             bounds = self._judge(halves).total
-            is_better = _lift(bounds, target) > _lift(best_bounds, target)
-            is_better = np.tile(is_better, 2)
+            cell_is_better = _lift(bounds, target) > _lift(best_bounds, target)
+            # The first halves of all cells stand before all second ones; both go with their cell.
+            is_better = np.tile(cell_is_better, 2)
             best_halves = np.where(is_better, halves, best_halves)
             best_bounds = np.where(is_better, bounds, best_bounds)
         return best_halves, best_bounds

@@ -380,6 +380,7 @@ class BoxMaker:
             for rate in rates:
                 rows = self.rows(rate, group)
                 bands.append(Band(rows.curve, rows.curve))
+                # The error moves with the unknown, which nobody knows: the median over its range.
                 lam = np.linspace(0.02, 0.98, 13)
                 error = rows.standard_error(lam) / compare.rate_per_gap(rows.curve.value(lam))
                 errors.append(float(np.median(error)))
@@ -572,6 +573,7 @@ class PieceBoxes:
         last = np.full(shape, ABOVE_ALL_LEVELS)
         for claim, (gains_a, gains_b) in gains_by_claim.items():
             place = self.rates.index(claim.rate)
+            # Rows of a and of b, and those of b once more as in `_windows`.
             windows = [
                 (gains_a.first[cut.side_a], gains_a.last[cut.side_a]),
                 (gains_b.first[cut.side_b], gains_b.last[cut.side_b]),
@@ -606,6 +608,7 @@ class PieceBoxes:
             gains_a = self._gains(claim, of_a=True)
             gains_b = self._gains(claim, of_a=False)
             windows_b = [(gains_b.first, gains_b.last)]
+            # At a level b's rate is exactly t, so that its rows bet against it both ways.
             if not self._has_opposite(claim):
                 strong = self.maker.opposite(claim, self.piece.b, self.rates)
                 windows_b.append(range_of(strong < self.needed))

@@ -396,8 +396,9 @@ class CornerCells(NullCells):
 
     def _label_bets(self) -> LabelBets:
         """Return the bets on labels; the two factors of a label differ by the slope."""
-        zero, one = np.exp(self.log_factor[:, :, 0]).swapaxes(0, 1)
-        return LabelBets(self.bet_start, one - zero)
+        # At either end of a side they differ by as much, so the first end will do.
+        factor_zero, factor_one = np.exp(self.log_factor[:, :, 0]).swapaxes(0, 1)
+        return LabelBets(self.bet_start, factor_one - factor_zero)
 
     def can_be_cut(self, cells: Ints) -> Flags:
         """Say which boxes can be cut into parts."""
@@ -482,8 +483,7 @@ def _labels_needed(start: Array, growth: Array, bar: float) -> Array:
 
 def _least_corner(by_corner: Array) -> Array:
     """Return the least of four numbers; the corner is the third axis from the end."""
-    first, second, third, last = (by_corner[..., corner, :, :] for corner in range(BOX_CORNERS))
-    return np.asarray(np.minimum(np.minimum(first, second), np.minimum(third, last)))
+    return np.asarray(by_corner.min(axis=-3))
 
 
 def _log_factors_of_z(

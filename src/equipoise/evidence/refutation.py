@@ -524,6 +524,7 @@ class Refutation:
         if not len(remembered):
             return
         counts_at_ends = epochs.label_counts.cumsum(axis=0)
+        # Bets of a fixed size depend on the counts alone, so that all ends are one step.
         if not epochs.rescales_bets:
             yield from cover.cells.evidence_of_counts(counts_at_ends[remembered], cells)
             return

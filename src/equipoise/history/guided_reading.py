@@ -188,10 +188,10 @@ def arguments_of(meanings: Mapping[tuple[str, str], str]) -> dict[str, Any]:
     """
     arguments: dict[str, Any] = {"positive": {}, "negative": {}, "missing_values": []}
     for (role, value), meaning in meanings.items():
-        one, zero, _ = MEANINGS[role]
-        if meaning == one:
+        positive, negative, _ = MEANINGS[role]
+        if meaning == positive:
             arguments["positive"].setdefault(role, []).append(value)
-        elif meaning == zero:
+        elif meaning == negative:
             arguments["negative"].setdefault(role, []).append(value)
         else:
             arguments["missing_values"].append(value)
@@ -207,10 +207,10 @@ def _is_called_like(role: str, column: str) -> bool:
 
 
 def _propose_meaning(role: str, value: str) -> str:
-    one, zero, nothing = MEANINGS[role]
+    positive, negative, nothing = MEANINGS[role]
     word = value.strip().casefold()
     if re.fullmatch(GOOD_WORDS, word):
-        return one
+        return positive
     if re.fullmatch(BAD_WORDS, word):
-        return zero
+        return negative
     return nothing if re.fullmatch(NOTHING_WORDS, word) else ""

@@ -176,6 +176,7 @@ def _merge_labels(
     for value in options.new_group_of_value:
         if key_of(value) not in known_keys:
             raise _unknown_value("merge_groups", [value], None, known_labels)
+    # The columns of strata come first; only names of groups are merged.
     n_strata = len(as_tuple(options.within))
     merged = []
     for index, labels in enumerate(labels_by_column):
@@ -262,19 +263,24 @@ def mark_random_accepts(rows: RowCombinations, options: ReadOptions) -> RowCombi
     column = options.random_accepts
     if column is None:
         return rows
-    ones = [key_of(value) for value in options.explained_values("positive", "random_accepts")]
-    zeros = [key_of(value) for value in options.explained_values("negative", "random_accepts")]
+    accepted_marks = [
+        key_of(value) for value in options.explained_values("positive", "random_accepts")
+    ]
+    other_marks = [
+        key_of(value) for value in options.explained_values("negative", "random_accepts")
+    ]
     marked_rows = []
     for row in rows:
         mark = row.values[column]
-        is_explained = key_of(mark) in (*ones, *zeros)
-        is_other_side = bool(ones) != bool(zeros) and not is_explained
+        is_explained = key_of(mark) in (*accepted_marks, *other_marks)
+        # Where one side alone is explained, every other mark stands for the other side.
+        is_other_side = bool(accepted_marks) != bool(other_marks) and not is_explained
         if is_missing(mark):
             is_marked = False
-        elif ones or zeros:
+        elif accepted_marks or other_marks:
             if not is_explained and not is_other_side:
                 raise UnreadTable(_unexplained_mark(column, mark))
-            is_marked = key_of(mark) in ones or (is_other_side and not ones)
+            is_marked = key_of(mark) in accepted_marks or (is_other_side and not accepted_marks)
         elif key_of(mark) in STANDARD_BITS:
             is_marked = key_of(mark) == "1"
         else:

@@ -49,14 +49,16 @@ def open_people(source: Any, options: ReadOptions) -> tuple[Table, tuple[Note, .
     _require_column(person_column, people, "of people")
     for column in (outcome_key, options.outcome, *([options.latest] if options.latest else ())):
         _require_column(column, outcomes, "of outcomes")
+    # The outcome always comes from outcomes; of other columns, people's own go first.
     brought = [options.outcome]
     brought += [c for c in options.used if c not in people.columns and c in outcomes.columns]
     brought = list(dict.fromkeys(brought))
-    kept = _keep_latest(outcomes, outcome_key, brought, options)
-    joined, n_unmatched = _join(people, kept, person_column, brought)
+    latest_outcomes = _keep_latest(outcomes, outcome_key, brought, options)
+    joined, n_unmatched = _join(people, latest_outcomes, person_column, brought)
     if not n_unmatched:
         return joined, ()
-    if n_unmatched == sum(int(row[-1]) for row in kept.count([options.outcome])):
+    # A few rows of outcomes about strangers are a note, but if all are the columns do not fit.
+    if n_unmatched == sum(int(row[-1]) for row in latest_outcomes.count([options.outcome])):
         raise UnreadTable(_match_nobody(people, outcomes, options))
     return joined, (Note("outcomes-unmatched", {"rows": n_unmatched, "table": outcomes.name}),)
 
@@ -228,14 +230,19 @@ def moment_columns(outcomes: Table, key: str) -> list[str]:
     columns = []
     for column in outcomes.columns:
         values = [row[0] for row in outcomes.count([column], 20) if row[0] is not None]
-        has_times = bool(values) and all(isinstance(value, datetime.date) for value in values)
-        texts = [value for value in values if isinstance(value, str)]
-        # Numbers alone may be amounts, so that only dates are proposed.
-        if texts and len(texts) == len(values):
-            has_times = all(re.match(r"\d{4}-\d{2}", text) for text in texts)
-        if has_times and column != key:
+        if column != key and values and _are_moments(values):
             columns.append(column)
     return columns
+
+
+def _are_moments(values: Sequence[object]) -> bool:
+    """Say whether all values are dates, or all are texts that begin with a year and a month.
+
+    Numbers may be amounts, so that they are no moments.
+    """
+    if all(isinstance(value, str) for value in values):
+        return all(re.match(r"\d{4}-\d{2}", str(value)) for value in values)
+    return all(isinstance(value, datetime.date) for value in values)
 
 
 def _newest_rows(outcomes: Table, key: str, latest: str) -> Table:
@@ -263,26 +270,27 @@ def _newest_rows(outcomes: Table, key: str, latest: str) -> Table:
 
 
 def _join(
-    people: Table, kept: Table, person_column: str, brought: Sequence[str]
+    people: Table, outcomes: Table, person_column: str, brought: Sequence[str]
 ) -> tuple[Table, int]:
     """Return people with their outcomes, and how many rows of outcomes match nobody."""
     own_columns = [column for column in people.columns if column not in brought]
     columns = [*own_columns, *brought]
-    if isinstance(people, LazyTable) and isinstance(kept, LazyTable):
-        own = people.rows.select(*own_columns)
-        joined = own.join(kept.rows, left_on=person_column, right_on=KEY, how="left")
-        unmatched = kept.rows.join(own, left_on=KEY, right_on=person_column, how="anti")
-        n_unmatched = len(LazyTable(kept.name, kept.engine, unmatched, [KEY]).count([KEY]))
+    if isinstance(people, LazyTable) and isinstance(outcomes, LazyTable):
+        own_rows = people.rows.select(*own_columns)
+        joined = own_rows.join(outcomes.rows, left_on=person_column, right_on=KEY, how="left")
+        unmatched = outcomes.rows.join(own_rows, left_on=KEY, right_on=person_column, how="anti")
+        n_unmatched = len(LazyTable(outcomes.name, outcomes.engine, unmatched, [KEY]).count([KEY]))
         table = replace(people, rows=joined.select(*columns), columns=columns)
         return table, n_unmatched
-    if not isinstance(people, SqlTable) or not isinstance(kept, SqlTable):
+    if not isinstance(people, SqlTable) or not isinstance(outcomes, SqlTable):
         raise BadData("people and outcomes must be tables of one kind")
-    own = sql.select(*map(quoted_column, own_columns)).select_from(people.rows).subquery()
-    condition = own.c[person_column] == kept.rows.c[KEY]
+    own_rows = sql.select(*map(quoted_column, own_columns)).select_from(people.rows).subquery()
+    condition = own_rows.c[person_column] == outcomes.rows.c[KEY]
     joined_rows = sql.select(
-        *(own.c[column] for column in own_columns), *(kept.rows.c[column] for column in brought)
-    ).select_from(own.outerjoin(kept.rows, condition))
-    is_matched = sql.select(sql.literal_column("1")).select_from(own).where(condition).exists()
-    counted = sql.select(sql.func.count()).select_from(kept.rows).where(~is_matched)
+        *(own_rows.c[column] for column in own_columns),
+        *(outcomes.rows.c[column] for column in brought),
+    ).select_from(own_rows.outerjoin(outcomes.rows, condition))
+    is_matched = sql.select(sql.literal_column("1")).select_from(own_rows).where(condition).exists()
+    counted = sql.select(sql.func.count()).select_from(outcomes.rows).where(~is_matched)
     ((n_unmatched,),) = people.run(counted)
     return replace(people, rows=joined_rows.subquery(), columns=columns), int(n_unmatched)

@@ -482,6 +482,7 @@ class Driver:
             n_commands = 0
             for job in batches if takes_batches else singles:
                 n_commands += len(job.commands)
+                # The first job is taken whatever its size, or a large one would wait for good.
                 if chosen and n_commands > COMMANDS_PER_COMMIT:
                     break
                 chosen.append(job)

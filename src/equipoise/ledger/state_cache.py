@@ -182,6 +182,7 @@ def _restore(cached: _CachedAudit) -> AuditState:
             files.append((event["data"]["random_accepts"], event["data"]["corrected"]))
     _require(rules.uid == cached.uid, "it is another audit")
     state.settings = Settings.from_data(rules.settings)
+    # Most events are not read again, so that only the cache knows where the head is.
     data = json.loads(row.body)
     rules.head.seq = row.seq
     rules.head.hash = row.hash
@@ -215,11 +216,11 @@ def _apply_rare_event(rules: LedgerRules, event: Mapping[str, Any]) -> None:
         rules.begin(event)
         return
     rules.approvals.check(kind, data, event["actor"])
+    # What an erasure or a correction does to a person is in that person's cached row.
     if kind == "erased":
         rules.people.erased += 1
     elif kind != "corrected":
-        rule, _, _ = RULES[kind]
-        rule(rules, data, event)
+        RULES[kind].apply(rules, data, event)
     rules.approvals.close(kind, data)
 
 

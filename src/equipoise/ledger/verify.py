@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 FORMAT = 3  # of the events; another format is refused
 GENESIS = "0" * 64  # what the first event names as the hash before it
@@ -711,12 +711,12 @@ class LedgerRules:
         _require_equal("audit", event["audit"], self.uid)
         if kind not in RULES:
             raise ValueError(f"unknown type of event {kind!r}")
-        rule, needed, allowed = RULES[kind]
-        if not needed <= set(data) <= allowed:
-            wrong_fields = sorted((needed - set(data)) | (set(data) - allowed))
+        rule = RULES[kind]
+        if not rule.needed <= set(data) <= rule.allowed:
+            wrong_fields = sorted((rule.needed - set(data)) | (set(data) - rule.allowed))
             raise ValueError(f"{kind!r} must not lack or add {', '.join(wrong_fields)}")
         self.approvals.check(kind, data, event["actor"])
-        person = rule(self, data, event)
+        person = rule.apply(self, data, event)
         self.approvals.close(kind, data)
         return person
 
@@ -1166,10 +1166,17 @@ def _needed_and_allowed(fields: str) -> tuple[set[str], set[str]]:
     return needed, allowed
 
 
-RULES: dict[str, tuple[Rule, set[str], set[str]]] = {
-    kind: (rule, *_needed_and_allowed(fields)) for kind, (rule, fields) in _TABLE.items()
+class EventRule(NamedTuple):
+    """What a type of event does, the fields that it must have, and those that it may have."""
+
+    apply: Rule
+    needed: set[str]
+    allowed: set[str]
+
+
+RULES = {
+    kind: EventRule(rule, *_needed_and_allowed(fields)) for kind, (rule, fields) in _TABLE.items()
 }
-"""Type of event -> its rule, the fields that it must have, and those that it may have."""
 APPROVABLE = tuple(sorted(kind for kind, (_, fields) in _TABLE.items() if "proposal?" in fields))
 """Types of events for which an audit may ask for a second person."""
 

@@ -10,7 +10,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from equipoise import evidence
 from equipoise._json import to_plain_data
@@ -158,8 +158,7 @@ class TransactionWriter:
         # An upgrade ends the difference of editions, and somebody must be able to approve it.
         if not isinstance(command, commands.Upgrade | commands.Approve | commands.Reject):
             self.state.require_edition()
-        handler, _ = HANDLERS[type(command)]
-        return handler(self, command)
+        return HANDLERS[type(command)].carry_out(self, command)
 
     def _append(
         self, kind: str, data: dict[str, Any], *, ticket: Ticket | None = None
@@ -224,7 +223,8 @@ class TransactionWriter:
         # The first answer to an erasure named no person, and the repeated one must not either.
         if person is not None and kind != "erased":
             return _reply(person, repeated=True)
-        number = data.get("proposal" if kind == "rejected" else "person")
+        # A rejection answers with the proposal that it ended, all else with the person, if any.
+        number = data.get("proposal") if kind == "rejected" else data.get("person")
         return self._reply_for_audit(kind, number, data.get("why", ""), repeated=True)
 
     def _is_same_command(
@@ -235,7 +235,7 @@ class TransactionWriter:
         # None: the person was erased since, and nothing is left by which to compare.
         if pseudonym and person is not None and person.person not in (None, pseudonym):
             return False
-        _, possible_events = HANDLERS[type(command)]
+        possible_events = HANDLERS[type(command)].events
         event_kind = data["command"] if kind == "proposed" else kind
         if event_kind not in possible_events:
             return False
@@ -360,7 +360,7 @@ class TransactionWriter:
     def _move(self, command: commands.Withdraw | commands.MarkOverdue | commands.WriteOff) -> Reply:
         """Carry out what takes a person from certain states to another one."""
         person = self._known_person(command.person)
-        _, (kind,) = HANDLERS[type(command)]
+        (kind,) = HANDLERS[type(command)].events
         states_before, state = MOVES[kind]
         if person.state == state:
             return _reply(person, repeated=True)
@@ -607,8 +607,8 @@ class TransactionWriter:
             if person is None or person.person is None:
                 raise self._refuse(ProtocolError, "proposal-of-erased-person", number=number)
             arguments["person"] = person.person
-        for command_class, (_, events) in HANDLERS.items():
-            if proposal["command"] in events:
+        for command_class, handler in HANDLERS.items():
+            if proposal["command"] in handler.events:
                 command: Command = command_class(**arguments)
                 return command
         raise LedgerError(f"no command leads to {proposal['command']!r}")
@@ -642,24 +642,32 @@ def _reply(person: PersonRecord, *, repeated: bool = False) -> Reply:
 
 
 W = TransactionWriter
-HANDLERS: dict[type, tuple[Callable[[W, Any], Reply], tuple[str, ...]]] = {
-    commands.Ask: (W._ask, ("asked",)),
-    commands.Tell: (W._tell, ("revealed", "noted")),
-    commands.Execute: (W._execute, ("executed",)),
-    commands.Withdraw: (W._move, ("withdrawn",)),
-    commands.MarkOverdue: (W._move, ("overdue",)),
-    commands.WriteOff: (W._move, ("written_off",)),
-    commands.Correct: (W._correct, ("corrected",)),
-    commands.Erase: (W._erase, ("erased",)),
-    commands.Scrubbed: (W._scrubbed, ("scrubbed",)),
-    commands.Conclude: (W._conclude, ("concluded",)),
-    commands.Pause: (W._pause, ("paused",)),
-    commands.Resume: (W._resume, ("resumed",)),
-    commands.SetBudget: (W._set_budget, ("budget",)),
-    commands.SetLimits: (W._set_limits, ("limits",)),
-    commands.SetRandomAccepts: (W._set_random_accepts, ("random_accepts",)),
-    commands.Upgrade: (W._upgrade, ("upgraded",)),
-    commands.Approve: (W._approve, APPROVABLE),
-    commands.Reject: (W._reject, ("rejected",)),
+
+
+class Handler(NamedTuple):
+    """What carries out a command, and the events that it may lead to."""
+
+    carry_out: Callable[[W, Any], Reply]
+    events: tuple[str, ...]
+
+
+HANDLERS: dict[type, Handler] = {
+    commands.Ask: Handler(W._ask, ("asked",)),
+    commands.Tell: Handler(W._tell, ("revealed", "noted")),
+    commands.Execute: Handler(W._execute, ("executed",)),
+    commands.Withdraw: Handler(W._move, ("withdrawn",)),
+    commands.MarkOverdue: Handler(W._move, ("overdue",)),
+    commands.WriteOff: Handler(W._move, ("written_off",)),
+    commands.Correct: Handler(W._correct, ("corrected",)),
+    commands.Erase: Handler(W._erase, ("erased",)),
+    commands.Scrubbed: Handler(W._scrubbed, ("scrubbed",)),
+    commands.Conclude: Handler(W._conclude, ("concluded",)),
+    commands.Pause: Handler(W._pause, ("paused",)),
+    commands.Resume: Handler(W._resume, ("resumed",)),
+    commands.SetBudget: Handler(W._set_budget, ("budget",)),
+    commands.SetLimits: Handler(W._set_limits, ("limits",)),
+    commands.SetRandomAccepts: Handler(W._set_random_accepts, ("random_accepts",)),
+    commands.Upgrade: Handler(W._upgrade, ("upgraded",)),
+    commands.Approve: Handler(W._approve, APPROVABLE),
+    commands.Reject: Handler(W._reject, ("rejected",)),
 }
-"""Command -> what carries it out, and the events that it may lead to."""

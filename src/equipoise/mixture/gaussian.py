@@ -209,6 +209,7 @@ class Gaussian(Family):
         u = 1.0 / (values.max() + radius)
         v = 1.0 / (values.min() - radius)
         m = longest_eta * v
+        # The quadratic forms in (|a|, |B|); the bounds are their extreme eigenvalues.
         lower = np.linalg.eigvalsh([[u, -u * m], [-u * m, u * m**2 + u**2 / 2.0]])[0]
         upper = np.linalg.eigvalsh([[v, v * m], [v * m, v * m**2 + v**2 / 2.0]])[1]
         lipschitz = np.hypot(m, 0.5 * (np.sqrt(eta.shape[-1]) * v + m**2))

@@ -182,8 +182,9 @@ def _fewest_left_out(
     costs: Costs,
 ) -> Obstacle | None:
     """Return the obstacle with the fewest of the smallest groups; None if even all do not help."""
-    found = None
-    low, high = 1, len(small_groups)
+    fewest = None
+    low = 1
+    high = len(small_groups)
     # The more groups are left out the sooner an audit ends, so that halving finds the number.
     # A single group is by far the most frequent answer, so it is tried first.
     number = 1
@@ -193,10 +194,10 @@ def _fewest_left_out(
         if obstacle is None:
             low = number + 1
         else:
-            found = obstacle
+            fewest = obstacle
             high = number - 1
         number = (low + high) // 2
-    return found
+    return fewest
 
 
 def _smallest(
@@ -208,8 +209,8 @@ def _smallest(
 ) -> Obstacle:
     """Return the obstacle without those groups that it does not need."""
     for group in obstacle.groups[:-1]:  # the last one made the difference
-        others = tuple(name for name in obstacle.groups if name != group)
-        smaller = _obstacle(others, with_all, history, question, costs)
+        remaining = tuple(name for name in obstacle.groups if name != group)
+        smaller = _obstacle(remaining, with_all, history, question, costs)
         if smaller is not None:
             obstacle = smaller
     return obstacle

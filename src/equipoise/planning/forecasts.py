@@ -158,7 +158,9 @@ class Forecast(JsonValue):
     @property
     def _deviations(self) -> tuple[float, float]:
         """The standard deviations of the logarithm of the cost, below and above the median."""
-        low, median, high = self.cost["0.1"], self.cost["0.5"], self.cost["0.9"]
+        low = self.cost["0.1"]
+        median = self.cost["0.5"]
+        high = self.cost["0.9"]
         assert median is not None  # where audits are decided
         below = log(median / low) / _NORMAL_QUANTILE if low and median else 0.0
         above = log(high / median) / _NORMAL_QUANTILE if high and median else below
@@ -384,15 +386,15 @@ class Forecaster:
         # case on it does not. Only one past is kept at a time, for the memory.
         pending = [(0, last, possible)]
         while pending:
-            first, enough, some = pending.pop()
-            if not some:
+            first, enough, searches = pending.pop()
+            if not searches:
                 continue
             if first == enough:
-                for search in some:
+                for search in searches:
                     rows_needed[search.place] = self._cells.total * PAST_FACTORS[first]
                 continue
             middle = (first + enough) // 2
-            decided, undecided = self._split_by_rows(some, middle)
+            decided, undecided = self._split_by_rows(searches, middle)
             pending += [(first, middle, decided), (middle + 1, enough, undecided)]
         return rows_needed
 

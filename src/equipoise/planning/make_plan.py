@@ -408,12 +408,14 @@ def _describe_typical_costs(cases: Sequence[Forecast]) -> str:
     medians = [case.median for case in usual or cases if case.median is not None]
     if not medians:
         medians = [case.median for case in cases if case.median is not None]
-    lowest, highest = (
-        format_figures(round(cost) if cost >= SMALLEST_WHOLE_COST else cost)
-        for cost in (min(medians), max(medians))
-    )
+    lowest = _format_typical_cost(min(medians))
+    highest = _format_typical_cost(max(medians))
     costs = lowest if lowest == highest else f"{lowest} to {highest}"
     return f"{costs}, depending on how often denied people would do well"
+
+
+def _format_typical_cost(cost: float) -> str:
+    return format_figures(round(cost) if cost >= SMALLEST_WHOLE_COST else cost)
 
 
 def price_paper_audits(

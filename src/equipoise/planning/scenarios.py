@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,25 +40,31 @@ class ScenarioKind(StrEnum):
     AS_GIVEN = "as_given"
 
 
-# The full name of a case, to follow "if", and a short one for a table.
+class _CaseName(NamedTuple):
+    """The full name of a case, to follow "if", and a short one for a table."""
+
+    full: str
+    short: str
+
+
 _NAMES = {
-    ScenarioKind.RANDOM_ACCEPTS: (
+    ScenarioKind.RANDOM_ACCEPTS: _CaseName(
         "the denied succeed as often as those accepted at random",
         "as often as those accepted at random",
     ),
-    ScenarioKind.RATIO: (
+    ScenarioKind.RATIO: _CaseName(
         "the denied succeed {ratio:.0%} as often as the approved",
         "{ratio:.0%} as often",
     ),
-    ScenarioKind.BELOW_GREY_ZONE: (
+    ScenarioKind.BELOW_GREY_ZONE: _CaseName(
         "the gap is just below the grey zone",
         "gap just below the grey zone",
     ),
-    ScenarioKind.ABOVE_GREY_ZONE: (
+    ScenarioKind.ABOVE_GREY_ZONE: _CaseName(
         "the gap is just above the grey zone",
         "gap just above the grey zone",
     ),
-    ScenarioKind.AS_GIVEN: ("the denied succeed as you say", "as you say"),
+    ScenarioKind.AS_GIVEN: _CaseName("the denied succeed as you say", "as you say"),
 }
 
 
@@ -95,14 +102,13 @@ class Scenario(JsonValue):
     name: str = ""
 
     def __post_init__(self) -> None:
-        full_name, _ = _NAMES[self.kind]
+        full_name = _NAMES[self.kind].full
         object.__setattr__(self, "name", full_name.format(ratio=self.ratio))
 
     @property
     def short(self) -> str:
         """The case in a few words, for a table."""
-        _, short_name = _NAMES[self.kind]
-        return short_name.format(ratio=self.ratio)
+        return _NAMES[self.kind].short.format(ratio=self.ratio)
 
 
 def denied_rates_by_ratio(cells: Cells, ratio: float = USUAL_RATIO) -> dict[str, float]:

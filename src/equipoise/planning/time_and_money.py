@@ -210,7 +210,9 @@ def chance_within(case: Forecast, budget: float) -> float:
     >>> [round(chance_within(forecast, budget), 3) for budget in (50, 100, 250)]
     [0.1, 0.5, 0.9]
     """
-    low, median, high = (case.cost[name] for name in ("0.1", "0.5", "0.9"))
+    low = case.cost["0.1"]
+    median = case.cost["0.5"]
+    high = case.cost["0.9"]
     if median is None:
         return 0.0
     if median <= 0.0:
@@ -249,7 +251,8 @@ def estimate_budget(
         margins = [margin for margin in MARGINS if margin > question.epsilon]
         smallest = None
     # The chance grows with the margin, so the smallest margin is found by halving the list.
-    low, high = 0, len(margins)
+    low = 0
+    high = len(margins)
     while low < high:
         middle = (low + high) // 2
         margin = margins[middle]

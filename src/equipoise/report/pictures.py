@@ -386,7 +386,8 @@ def draw_evidence_points(
         drawing.text(0.0, y + 4, format_number(10.0**exponent), "quiet", shift=-7, anchor="end")
     drawing.axis(TIME_TOP + TIME_HEIGHT, PEOPLE_TITLE, 4)
     is_fair_ahead = _leading_answer(last, verdict) is Verdict.FAIR
-    answer, needed = ("FAIR", last.fair_needs) if is_fair_ahead else ("UNFAIR", last.unfair_needs)
+    answer = "FAIR" if is_fair_ahead else "UNFAIR"
+    needed = last.fair_needs if is_fair_ahead else last.unfair_needs
     bar_y = TIME_TOP + y_of(needed)
     drawing.line(0.0, f"{bar_y:.1f}", drawing.high, f"{bar_y:.1f}", "l-ink dash", width=1.75)
     needed_said = f"Needed for {answer}: {format_figures(needed)}"
@@ -594,10 +595,9 @@ def draw_spending(
     _label_end(drawing, path[-1], "money", spent, LABEL_BELOW if is_below else LABEL_ABOVE)
     label = f"Money spent over {last.people:,} people. {spent} {unit}."
     if forecast is not None:
-        low_total, middle_total, high_total = (amount / scale for amount in forecast[:3])
         label += (
-            f" Forecast of the total: {format_figures(middle_total)}, 80% range "
-            f"{format_figures(low_total)} to {format_figures(high_total)}."
+            f" Forecast of the total: {format_figures(forecast.middle / scale)}, 80% range "
+            f"{format_figures(forecast.low / scale)} to {format_figures(forecast.high / scale)}."
         )
     return drawing.to_chart("time", TIME_TOP + TIME_HEIGHT + AXIS_HEIGHT, label)
 

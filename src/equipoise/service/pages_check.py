@@ -328,11 +328,18 @@ def _page(
 
 
 def _counts_for_page(past: CountedPast | None, findings: Sequence[Check]) -> dict[str, Any]:
-    """Return what the page shows of the counts: reference groups, and people by kind."""
+    """Return what the page shows of the counts.
+
+    These are the groups to choose a reference from, how many compared people were denied, and how
+    many people are in groups that are left out.
+    """
     if past is None:
         return {}
     cells = past.history.cells
-    references = [group.rpartition(WITHIN)[2] if past.has_strata else group for group in cells]
+    references = list(cells)
+    if past.has_strata:
+        # One reference serves all strata, so that its name goes without the stratum.
+        references = [group.rpartition(WITHIN)[2] for group in cells]
     left_out = findings[0].question.resolve(cells).left_out if findings else ()
     compared = [counts for group, counts in cells.items() if group not in left_out]
     return {

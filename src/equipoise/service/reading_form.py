@@ -47,8 +47,10 @@ LIST_FIELDS = ("missing_values", "random_accepts_against")
 NUMBER_FIELDS = ("max_groups", "min_cases")
 MAX_NUMBER_DIGITS = 9
 NOT_STATED = "not stated"  # what people without a group are called unless somebody says otherwise
-COMPARE, LEAVE_OUT, JOIN = "compare", "leave_out", "join:"
-"""What may be chosen for a group; after the last one stands the group that it joins."""
+# What may be chosen for a group; after the last one stands the group that it joins.
+COMPARE = "compare"
+LEAVE_OUT = "leave_out"
+JOIN = "join:"
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,7 @@ class ReadingForm:
         profile = self._profile_of(role)
         if profile is None:
             return []
-        one, zero, nothing = MEANINGS[role]
+        positive, negative, nothing = MEANINGS[role]
         proposals = {
             key_of(question.value): question.proposal
             for question in ask_for_values(role, profile.column, [profile])
@@ -200,7 +202,7 @@ class ReadingForm:
         for value, rows in _distinct_values(profile):
             standard = ""
             if not is_about_failure:
-                standard = {1: one, 0: zero}.get(STANDARD_BITS.get(key_of(value), -1), "")
+                standard = {1: positive, 0: negative}.get(STANDARD_BITS.get(key_of(value), -1), "")
             proposal = explained.get(key_of(value)) or proposals.get(key_of(value), standard)
             chosen = self._answer(role, value) or proposal
             choices.append(ValueChoice(value, rows, MEANINGS[role], chosen))
@@ -266,7 +268,8 @@ class ReadingForm:
         if self.text("sheet"):
             options["table"] = self.text("sheet")  # the form's own field "table" is the file
         options["group"] = [name for name in (self.text("group"), self.text("group_2")) if name]
-        on, on_outcomes = self.text("on"), self.text("on_outcomes")
+        on = self.text("on")
+        on_outcomes = self.text("on_outcomes")
         if on:
             options["on"] = on if on_outcomes in ("", on) else f"{on}={on_outcomes}"
         if self.merges:
@@ -342,9 +345,9 @@ def _numbered_choices(form: Form, role: str) -> list[tuple[str, str]]:
 
 def _explained_values(arguments: Mapping[str, Any], role: str) -> dict[str, str]:
     """Return what a preset or a proposal says about values of a role, by their keys."""
-    one, zero, nothing = MEANINGS[role]
+    positive, negative, nothing = MEANINGS[role]
     explained = {}
-    for argument, meaning in (("positive", one), ("negative", zero)):
+    for argument, meaning in (("positive", positive), ("negative", negative)):
         by_role = arguments.get(argument) or {}
         values = by_role.get(role, ()) if isinstance(by_role, Mapping) else ()
         for value in _listed(values):

@@ -25,7 +25,9 @@ MAX_ANSWER_CHARACTERS = 64 << 20  # that the service is ready to read
 MAX_COLUMNS = 500  # of a table and its outcomes that are listed
 MAX_VALUE_CHARACTERS = 200  # of a value that is listed
 ANSWER_NAME = "answer.json"  # of the file in the folder of a job
-TABLE, OUTCOMES = "table", "outcomes"  # what the two files are called in a list of columns
+# What the two files are called in a list of columns.
+TABLE = "table"
+OUTCOMES = "outcomes"
 ADDRESS_SPACE_HEADROOM = 3 << 30  # bytes that engines reserve without using them
 
 

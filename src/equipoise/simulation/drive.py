@@ -235,7 +235,10 @@ def run_block_by_block(
 def _count_scored_block(
     audit: AdaptiveAudit, groups: Ints, scored_people: list[Array], rng: Generator
 ) -> int:
-    """Draw a person of each group in the block, with score and price, and let the audit count."""
+    """Draw a person of each group in the block, with score and price, and let the audit count.
+
+    ``scored_people`` is that of :class:`DeniedPeople`.
+    """
     outcomes = np.zeros(len(groups))
     scores = np.zeros(len(groups))
     prices = np.zeros(len(groups))

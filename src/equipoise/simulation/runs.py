@@ -115,7 +115,7 @@ class Simulation(JsonValue, Displayable):
         cost_quantiles = {}
         for quantile in SUMMARY_QUANTILES:
             cost_quantiles[f"{quantile:g}"] = float(np.quantile(self.cost, quantile))
-        low, high = clopper_pearson(wrong_runs, repeats, 0.025)
+        low, high = clopper_pearson(wrong_runs, repeats, 0.025)  # each end, so 95% in all
         reasons = [reason for reason in self.fallback_reason.tolist() if reason]
         return Summary(
             audit=self.audit,

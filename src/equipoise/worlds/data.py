@@ -115,6 +115,7 @@ class Lender:
         score_parts = []
         repaid_parts = []
         for group, (scores, repaying, failing) in self.applicants.items():
+            # Per score those who would repay, then those who would fail.
             weights = np.concatenate([repaying, failing])
             counts = rng.multinomial(round(weights.sum()), weights / weights.sum())
             race += [group] * int(counts.sum())
