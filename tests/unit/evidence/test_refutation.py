@@ -134,7 +134,7 @@ def test_a_correction_makes_no_box_anew(monkeypatch: pytest.MonkeyPatch) -> None
     )
     evidence = Evidence(answers, np.array([[0.0] * 2, [1.0] * 2]), np.ones(2, dtype=bool))
     calls: list[str] = []
-    count_calls(monkeypatch, "made", calls)
+    count_calls(monkeypatch, "standing_boxes", calls)
     count_calls(monkeypatch, "parts", calls)
     numbers = evidence.request(np.arange(20) % 2)
     evidence.record(numbers, np.arange(20) // 2 % 2)
@@ -147,7 +147,7 @@ def test_a_correction_makes_no_box_anew(monkeypatch: pytest.MonkeyPatch) -> None
             evidence.record(np.array([0]), np.array([outcome]))
             evidence.advance(replan=False)
         assert evidence.refutation.evidence_for(Verdict.FAIR).e_value == e_value
-        assert "made" not in calls
+        assert "standing_boxes" not in calls
     assert not calls  # the first time other boxes were cut, at other counts
 
 
