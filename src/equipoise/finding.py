@@ -72,6 +72,12 @@ class Interval(JsonValue):
         return f"{self.hundredths}%{estimate}"
 
     @property
+    def points(self) -> str:
+        """The range in percentage points, rounded outwards, and the best guess."""
+        estimate = "" if self.estimate is None else f" ({100 * self.estimate:.1f})"
+        return f"{self.hundredths} points{estimate}"
+
+    @property
     def hundredths(self) -> str:
         """The range in hundredths, rounded outwards."""
         return format_hundredths(self.lower, self.upper)
@@ -505,7 +511,10 @@ class Finding(JsonValue, Displayable):
         metric_rows: list[Row] = []
         for metric, interval in self.all_metrics().items():
             if metric != self.question.metric:
-                metric_rows.append({"metric": metric.replace("_", " "), "gap": interval.percent})
+                # A difference of two shares is in points, a ratio in percent.
+                is_difference = self.question.gap_scale is GapScale.DIFFERENCE
+                gap = interval.points if is_difference else interval.percent
+                metric_rows.append({"metric": metric.replace("_", " "), "gap": gap})
         return rate_rows, metric_rows
 
     def to_full_dict(self) -> dict[str, Any]:
