@@ -24,7 +24,9 @@ BATCH = 1000
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--labels", type=int, default=48_000, help="outcomes that are told")
+    parser.add_argument(
+        "--labels", type=int, default=48_000, help="outcomes that are told, at most"
+    )
     parser.add_argument("--corrections", type=int, default=300, help="sent as one batch")
     parser.add_argument("--directory", default=gettempdir(), help="where the database is")
 
@@ -63,10 +65,10 @@ def run(options: argparse.Namespace) -> Table:
 
 
 def fill(ledger: str, labels: int) -> list[tuple[str, int]]:
-    """Let denied people come until so many outcomes are told, and conclude."""
+    """Let denied people come until so many outcomes are told or there is a verdict; conclude."""
     live = LiveAudit.create(
         *(ledger, "corrected", WORLD.past(None, 0)),
-        Question(gamma=0.2656, epsilon=0.02),  # the truth is between both answers: no end
+        Question(gamma=0.2656, epsilon=0.02),  # the truth lets both answers be right: it takes long
         Costs(feature=5, label=100),
     )
     told: list[tuple[str, int]] = []
@@ -79,6 +81,8 @@ def fill(ledger: str, labels: int) -> list[tuple[str, int]]:
         wanted = [(r.person, p.outcome) for r, p in pairs if r.want is Want.LABEL]
         live.tell_many(wanted)
         told += wanted
+        if not wanted and live.finding is not None:
+            break  # a verdict came first: nobody else is asked
         start += len(rows)
     live.conclude("enough")
     live.close_ledger()
