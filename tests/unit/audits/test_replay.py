@@ -90,6 +90,24 @@ def test_a_replay_ends_where_the_audit_is(
         assert standing(again) == standing(audit)
 
 
+def test_a_replay_of_an_audit_that_gave_up_ends_where_it_is() -> None:
+    """Its past data are too few; corrections take it up again, and it gives up again."""
+    past = WORLD.past(60, 1)
+
+    def fresh() -> AdaptiveAudit:
+        return AdaptiveAudit(past, Question("equal_opportunity", 0.25, 0.02, 0.1), Costs(5, 100))
+
+    audit = fresh()
+    log = run(audit, 200, seed=1)
+    assert audit.finding is not None
+    assert "too few" in audit.finding.reason
+    for length in (len(log), 40):  # at once, and in pieces
+        again = fresh()
+        for start in range(0, len(log), length):
+            again.restore(log[start : start + length])
+        assert standing(again) == standing(audit)
+
+
 def test_a_replay_looks_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     audit = made(0.25, None)
     log, looks, advance = run(audit, 250, seed=2), [], Evidence.advance
