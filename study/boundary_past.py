@@ -20,8 +20,10 @@ import equipoise as eq
 from equipoise.audits.design import AuditDesign
 from equipoise.evidence.boxes import RowAnswers
 from equipoise.evidence.null_cells import CornerCells, NullCells
+from equipoise.evidence.wrong_answers import WrongAnswers
 from equipoise.metrics import rates_given_r
 from equipoise.rates import clopper_pearson
+from study._pages import write_section
 from study.boundary import add_options as add_common_options
 from study.boundary import fill
 
@@ -32,7 +34,13 @@ LABELS = 2_000  # of a path
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_common_options(parser, 1000)
-    parser.add_argument("--past", type=int, default=3_000, help="rows of all groups together")
+    parser.add_argument(
+        "--past",
+        type=int,
+        nargs="+",
+        default=[3_000],
+        help="rows of all groups together; 0 is an unlimited past (with --paths)",
+    )
     parser.add_argument("--lines", default=",".join(LINES), help="which lines of worlds")
     parser.add_argument("--paths", action="store_true", help="only follow the truth")
 
@@ -41,43 +49,67 @@ def run(options: argparse.Namespace) -> Table:
     lines = options.lines.split(",")
     if options.paths:
         return follow(lines, options)
+    (past,) = options.past
     rows = []
     for line in lines:
         for boundary in boundaries(line, QUESTION):
-            per_group = options.past // len(boundary.world.groups)
+            per_group = past // len(boundary.world.groups)
             rows.append(Row(boundary, max(int(options.runs * LINES[line]), 10), per_group))
-    setting = f"Outcomes come at once, the past has {options.past:,} rows."
+    setting = f"Outcomes come at once, the past has {past:,} rows."
     return fill(rows, options, "boundary_past", "At the boundaries, finite past", setting)
 
 
 def follow(lines: list[str], options: argparse.Namespace) -> Table:
-    """Return how often evidence against the truth ever reaches the bar."""
-    out = table("Evidence against the truth", "line", "truth", "past", "paths", "reached", "share")
-    rows = [b for line in lines for b in boundaries(line, QUESTION)]
+    """Return how often evidence against the truth ever reaches the bar; write it after each row."""
+    columns = ("line", "truth", "past rows", "paths", "reached", "share", "allowed")
+    out = table("Evidence against the truth", *columns)
+    rows = [
+        (boundary, past or None)
+        for line in lines
+        for boundary in boundaries(line, QUESTION)
+        for past in options.past
+    ]
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        for boundary in bar.track(rows, description="paths"):
-            reached = sum(
-                reaches_bar(boundary, options.past, np.random.default_rng([options.seed, path]))
-                for path in range(options.runs)
-            )
+        for boundary, past in bar.track(rows, description="paths"):
+            seeds = np.random.SeedSequence([options.seed, past or 0]).spawn(options.runs)
+            paths = [follow_path(boundary, past, np.random.default_rng(seed)) for seed in seeds]
+            reached = sum(has_reached for has_reached, _ in paths)
+            level = max(level for _, level in paths)
             high = clopper_pearson(reached, options.runs, 0.025)[1]
             out.add_row(
                 boundary.line,
                 boundary.truth,
-                f"{options.past:,}",
+                "unlimited" if past is None else f"{past:,}",
                 f"{options.runs:,}",
                 str(reached),
                 f"{reached / options.runs:.3f} (up to {high:.3f})",
+                f"{level:.3f}",
+            )
+            write_section(
+                options.output,
+                "boundary_past_paths",
+                "Evidence against the truth",
+                f"Made by `python -m study boundary_past --paths --runs {options.runs} --past "
+                f"{' '.join(map(str, options.past))}` (0: unlimited). A path is one past and "
+                f"{LABELS:,} labels at a boundary, delta = {QUESTION.delta:g}. *Reached* counts the "
+                "paths on which the evidence against the box that holds the truth was ever at its "
+                "bar, before the first label or later. The guarantee rests on this alone. "
+                "*Allowed* is the share of the error probability that evidence may use.",
+                [out],
             )
     return out
 
 
-def reaches_bar(boundary: Boundary, n_past: int, rng: np.random.Generator) -> bool:
-    """Draw a past and labels; say whether evidence against the truth ever reaches the bar."""
+def follow_path(
+    boundary: Boundary, n_past: int | None, rng: np.random.Generator
+) -> tuple[bool, float]:
+    """Draw a past and labels; say whether evidence against the truth ever reaches the bar.
+
+    The second value is the probability with which it may.
+    """
     world = boundary.world
     design = AuditDesign(world.past(n_past, int(rng.integers(2**31))), boundary.question)
     answers = design.wrong_answers()
-    assert isinstance(answers, RowAnswers)
     r = np.array([world.r[group] for group in design.groups])
     groups = rng.integers(len(r), size=LABELS)
     outcomes = (rng.random(LABELS) < r[groups]).astype(int)
@@ -85,12 +117,25 @@ def reaches_bar(boundary: Boundary, n_past: int, rng: np.random.Generator) -> bo
     counts[1 + np.arange(LABELS), groups, outcomes] = 1.0
     path = counts.cumsum(axis=0)[::5]
     if boundary.truth == "UNFAIR":
-        (cover,) = answers.unfair_covers()
-        found = [against_pair(cover, r, path, pair) for pair in true_pairs(boundary, design)]
-        return bool((np.minimum.reduce(found) >= 1.0 / answers.level_fair).any())
+        evidence = against_unfair_truth(answers, boundary, design, r, path)
+        bar = 1.0 / answers.level_fair
+        return bool((evidence >= bar).any()), answers.level_fair
     covers = answers.fair_covers()
     total = sum(against_truth(cover, r, path) for cover in covers)
-    return bool((total >= len(covers) / answers.level_unfair).any())
+    return bool((total >= len(covers) / answers.level_unfair).any()), answers.level_unfair
+
+
+def against_unfair_truth(
+    answers: RowAnswers | WrongAnswers,
+    boundary: Boundary,
+    design: AuditDesign,
+    r: np.ndarray,
+    path: np.ndarray,
+) -> np.ndarray:
+    """Return the least evidence against the boxes of a pair that really is unfair."""
+    (cover,) = answers.unfair_covers()
+    found = [against_pair(cover, r, path, pair) for pair in true_pairs(boundary, design)]
+    return np.asarray(np.minimum.reduce(found))
 
 
 def true_pairs(boundary: Boundary, design: AuditDesign) -> list[tuple[int, int]]:
@@ -117,9 +162,11 @@ def against_boxes(
     cover: NullCells, r: np.ndarray, path: np.ndarray, which: np.ndarray
 ) -> np.ndarray:
     """Return the least evidence against parts of boxes that hold r; infinite if none does."""
-    assert isinstance(cover, CornerCells)
     inside = ((cover.low <= r) & (r <= cover.high)).all(axis=1) & which
     around = np.flatnonzero(inside)
+    if not isinstance(cover, CornerCells):  # an unlimited past: boxes are not cut
+        evidence = cover.evidence(cover.log_wealth(path, around))
+        return np.asarray(evidence.min(axis=1, initial=np.inf))
     can_be_cut = cover.can_be_cut(around)
     uncut = cover.select(around[~can_be_cut])
     least = np.full(len(path), np.inf)

@@ -59,6 +59,7 @@ NEAR_ZONE = 0.55  # boxes deeper than this share of the third size rest on label
 LEAST_LABEL_SHARE = 0.1  # of the size of a bet on labels, where past rows have won the rest
 PARTS = 4  # of either side of a box, if it is cut because it keeps an answer from being given
 N_DIRECTIONS = 3  # of bets on labels: both groups move, a alone, b alone
+MOST_CUT_SIDES = 4_000  # whose gains are kept, for the sake of memory: about 15 kB each
 _CORNERS = 4
 
 
@@ -359,6 +360,8 @@ class BoxMaker:
         self._gains: dict[object, Gains] = {}
         self._opposites: dict[object, Array] = {}
         self._grids: dict[object, Array] = {}
+        self._gains_of_cut_sides: dict[object, dict[int, Gains]] = {}
+        self._opposite_of_cut_sides: dict[object, dict[int, Flags]] = {}
 
     def boxes(self, piece: Piece) -> CornerCells:
         """Return the boxes of a piece that past rows alone do not refute, with bets on labels."""
@@ -461,6 +464,47 @@ class BoxMaker:
             self._opposites[key] = rows.strong_gains(sides, levels, claim.sign)
         return self._opposites[key]
 
+    def gains_of_cut_sides(self, claim: Claim, group: int, place: Place, cells: Ints) -> Gains:
+        """Return what a group's rows gain over the parts of some cells of its grid.
+
+        The parts of a cell are the same for all boxes that it is a side of, so they are worked out
+        once.
+        """
+        kept = self._gains_of_cut_sides.setdefault((claim, group, place), {})
+        missing = np.array([cell for cell in cells.tolist() if cell not in kept], dtype=np.intp)
+        if len(missing):
+            sign = claim.sign if place.of_a else -claim.sign
+            levels = self.levels(claim, place.bold, of_a=place.of_a)
+            ends = parts_of_sides(self.grid(place.rates, group), missing)
+            gains = self.rows(claim.rate, group).gains(ends, levels, sign, place.needed)
+            for n, cell in enumerate(missing.tolist()):
+                kept[cell] = gains.select(slice(n * PARTS, (n + 1) * PARTS))
+        return Gains.joined([kept[cell] for cell in cells.tolist()])
+
+    def opposite_of_cut_sides(
+        self, claim: Claim, group: int, place: Place, cells: Ints
+    ) -> tuple[Ints, Ints]:
+        """Return the first and the last level that b's strong bet on the other side leaves.
+
+        Over the parts of some cells of b's grid, and worked out once as well.
+        """
+        kept = self._opposite_of_cut_sides.setdefault((claim, group, place), {})
+        missing = np.array([cell for cell in cells.tolist() if cell not in kept], dtype=np.intp)
+        if len(missing):
+            levels = self.levels(claim, place.bold, of_a=False)
+            ends = parts_of_sides(self.grid(place.rates, group), missing)
+            strong = self.rows(claim.rate, group).strong_gains(ends, levels, claim.sign)
+            is_left = (strong < place.needed).reshape(len(missing), PARTS, -1)
+            kept.update(zip(missing.tolist(), is_left, strict=True))
+        return range_of(np.concatenate([kept[cell] for cell in cells.tolist()]))
+
+    def keep_few_cut_sides(self) -> None:
+        """Forget what was worked out about cut sides once it is much, for the sake of memory."""
+        n_kept = sum(map(len, self._gains_of_cut_sides.values()))
+        if n_kept > MOST_CUT_SIDES:
+            self._gains_of_cut_sides.clear()
+            self._opposite_of_cut_sides.clear()
+
     def forget_gains(self) -> None:
         """Forget what past rows make of bets over whole grids: boxes hold all that is needed."""
         self._gains.clear()
@@ -470,6 +514,12 @@ class BoxMaker:
 def adjacent_sides(grid: Array) -> Array:
     """Return both ends of every cell of a grid, shape (cells, 2)."""
     return np.stack([grid[:-1], grid[1:]], axis=1)
+
+
+def parts_of_sides(grid: Array, cells: Ints) -> Array:
+    """Return both ends of all parts of some cells of a grid, shape (cells times parts, 2)."""
+    lines = np.linspace(grid[cells], grid[cells + 1], PARTS + 1, axis=1)
+    return np.stack([lines[:, :-1], lines[:, 1:]], axis=2).reshape(-1, 2)
 
 
 @lru_cache(maxsize=512)
@@ -536,6 +586,7 @@ class PieceBoxes:
         parts are at most one and the same supermartingale: labels may decide which are cut.
         """
         cut = CutBoxes.of(self.grid_a, self.grid_b, i, j)
+        self.maker.keep_few_cut_sides()
         gains_by_claim = self._gains_of_cut_sides(cut)
         first, last = self._windows_of_parts(cut, gains_by_claim)
         is_open = np.flatnonzero((first <= last).all(axis=0))
@@ -555,12 +606,12 @@ class PieceBoxes:
         """Return what rows of a and of b make of bets on each claim over sides that were cut."""
         gains_by_claim = {}
         for claim in self.piece.claims:
-            rows_a = self.maker.rows(claim.rate, self.piece.a)
-            rows_b = self.maker.rows(claim.rate, self.piece.b)
-            levels_a = self.maker.levels(claim, self.bold, of_a=True)
-            levels_b = self.maker.levels(claim, self.bold, of_a=False)
-            gains_a = rows_a.gains(cut.ends_a, levels_a, claim.sign, self.needed)
-            gains_b = rows_b.gains(cut.ends_b, levels_b, -claim.sign, self.needed)
+            gains_a = self.maker.gains_of_cut_sides(
+                claim, self.piece.a, self._place(of_a=True), cut.cells_a
+            )
+            gains_b = self.maker.gains_of_cut_sides(
+                claim, self.piece.b, self._place(of_a=False), cut.cells_b
+            )
             gains_by_claim[claim] = gains_a, gains_b
         return gains_by_claim
 
@@ -579,10 +630,9 @@ class PieceBoxes:
                 (gains_b.first[cut.side_b], gains_b.last[cut.side_b]),
             ]
             if not self._has_opposite(claim):
-                rows_b = self.maker.rows(claim.rate, self.piece.b)
-                levels_b = self.maker.levels(claim, self.bold, of_a=False)
-                strong = rows_b.strong_gains(cut.ends_b, levels_b, claim.sign)
-                start, end = range_of(strong < self.needed)
+                start, end = self.maker.opposite_of_cut_sides(
+                    claim, self.piece.b, self._place(of_a=False), cut.cells_b
+                )
                 windows.append((start[cut.side_b], end[cut.side_b]))
             for start, end in windows:
                 first[place] = np.maximum(first[place], start)
@@ -657,7 +707,10 @@ class PieceBoxes:
     def _gains(self, claim: Claim, *, of_a: bool) -> Gains:
         """Return what rows of a, or of b, make of bets on a claim over the whole of its grid."""
         group = self.piece.a if of_a else self.piece.b
-        return self.maker.gains(claim, group, Place(self.rates, self.bold, self.needed, of_a))
+        return self.maker.gains(claim, group, self._place(of_a=of_a))
+
+    def _place(self, *, of_a: bool) -> Place:
+        return Place(self.rates, self.bold, self.needed, of_a)
 
     # -- bets ------------------------------------------------------------------------------------
 
@@ -822,6 +875,8 @@ class CutBoxes:
 
     Parameters
     ----------
+    cells_a, cells_b
+        The cells of a's grid and of b's that are cut, each once.
     ends_a, ends_b
         Both ends of the parts of a's sides, and of b's, shape (sides, 2).
     side_a, side_b
@@ -830,6 +885,8 @@ class CutBoxes:
         The place of the box that each part is of.
     """
 
+    cells_a: Ints
+    cells_b: Ints
     ends_a: Array
     ends_b: Array
     side_a: Ints
@@ -839,11 +896,16 @@ class CutBoxes:
     @classmethod
     def of(cls, grid_a: Array, grid_b: Array, i: Ints, j: Ints) -> CutBoxes:
         """Cut boxes that are cells i of a's grid by cells j of b's."""
-        ends_a, sides_of_box_a = _cut_sides(grid_a, i)
-        ends_b, sides_of_box_b = _cut_sides(grid_b, j)
+        cells_a, place_a = np.unique(i, return_inverse=True)
+        cells_b, place_b = np.unique(j, return_inverse=True)
+        # the places of the parts of every box's side, shape (boxes, parts)
+        sides_of_box_a = place_a[:, None] * PARTS + np.arange(PARTS)
+        sides_of_box_b = place_b[:, None] * PARTS + np.arange(PARTS)
         return cls(
-            ends_a,
-            ends_b,
+            cells_a,
+            cells_b,
+            parts_of_sides(grid_a, cells_a),
+            parts_of_sides(grid_b, cells_b),
             np.repeat(sides_of_box_a, PARTS, axis=1).ravel(),
             np.tile(sides_of_box_b, PARTS).ravel(),
             np.repeat(np.arange(len(i)), PARTS * PARTS),
@@ -863,18 +925,6 @@ class CutBoxes:
         """Low and high of a's and b's unknowns in every part, shape (parts, 2) each."""
         sides = np.stack([self.ends_a[self.side_a], self.ends_b[self.side_b]], axis=1)
         return sides[..., 0], sides[..., 1]
-
-
-def _cut_sides(grid: Array, cells: Ints) -> tuple[Array, Ints]:
-    """Cut some cells of a grid into parts.
-
-    Return both ends of all parts, and the places of those of every cell, shape (cells, parts).
-    Cells that occur twice are cut once, since the gains of rows are worked out for every part.
-    """
-    cut_cells, place = np.unique(cells, return_inverse=True)
-    lines = np.linspace(grid[cut_cells], grid[cut_cells + 1], PARTS + 1, axis=1)
-    ends = np.stack([lines[:, :-1], lines[:, 1:]], axis=2).reshape(-1, 2)
-    return ends, place[:, None] * PARTS + np.arange(PARTS)
 
 
 def _no_origin(n_boxes: int) -> Ints:
@@ -901,8 +951,9 @@ def _least_gain(a: tuple[Gains, Ints], b: tuple[Gains, Ints], first: Ints, last:
         # axes: box, end of a, end of b, end of the level, size
         gain_a = gains_a.main[side_a[boxes], :, level_a][:, :, None]
         gain_b = gains_b.main[side_b[boxes], :, level_b][:, None]
-        gain = (gain_a + gain_b).min(axis=3)
-        least[boxes] = np.minimum(least[boxes], gain)
+        gain = gain_a + gain_b
+        at_either_end = np.minimum(gain[..., 0, :], gain[..., 1, :])
+        least[boxes] = np.minimum(least[boxes], at_either_end)
     return least.reshape(len(side_a), _CORNERS, n_sizes)
 
 

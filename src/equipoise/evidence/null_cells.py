@@ -394,11 +394,11 @@ class CornerCells(NullCells):
             n_groups=self.n_groups, label_bet=self.label_bet, pieces=self.pieces, **arrays
         )
 
-    def _label_bets(self) -> LabelBets:
-        """Return the bets on labels; the two factors of a label differ by the slope."""
+    def _label_bets(self, cells: Ints) -> LabelBets:
+        """Return the bets on labels against boxes; the two factors of one differ by the slope."""
         # At either end of a side they differ by as much, so the first end will do.
-        factor_zero, factor_one = np.exp(self.log_factor[:, :, 0]).swapaxes(0, 1)
-        return LabelBets(self.bet_start, factor_one - factor_zero)
+        factor_zero, factor_one = np.exp(self.log_factor[:, :, 0, cells]).swapaxes(0, 1)
+        return LabelBets(self.bet_start[:, cells], factor_one - factor_zero)
 
     def can_be_cut(self, cells: Ints) -> Flags:
         """Say which boxes can be cut into parts."""
@@ -410,9 +410,14 @@ class CornerCells(NullCells):
         for place in np.unique(of_boxes[:, 0]).tolist():
             of_piece = np.flatnonzero(of_boxes[:, 0] == place)
             _, i, j = of_boxes[of_piece].T
-            bets = self._label_bets().select(cells[of_piece])
+            bets = self._label_bets(cells[of_piece])
             parts, box = self.pieces[place].parts(i, j, bets)
             yield parts, cells[of_piece[box]]
+
+    @cached_property
+    def kept_parts(self) -> BoxParts:
+        """The parts of the boxes, for all audits that have this cover: they rest on no label."""
+        return BoxParts(self)
 
     def log_wealth(self, counts: Array, cells: CellIndex, scored: Array | float = 0.0) -> Array:
         """Return the log of what bets have become, shape (…, 4, cells, bets)."""
@@ -461,6 +466,34 @@ class CornerCells(NullCells):
         size = scored_one - scored_zero
         ends = _END_OF_CORNER[side]
         return (1.0 - size * lam)[ends], (1.0 + size * (1.0 - lam))[ends]
+
+
+class BoxParts:
+    """The parts of a cover's boxes, cut when they are first asked for.
+
+    Parameters
+    ----------
+    boxes
+        The boxes of the cover.
+    """
+
+    def __init__(self, boxes: CornerCells) -> None:
+        self._boxes = boxes
+        self._parts: dict[int, CornerCells] = {}
+
+    def cut(self, boxes: Ints) -> CornerCells:
+        """Return the parts of some boxes that past rows leave; a box that cannot be cut itself."""
+        uncut = np.array([box for box in boxes.tolist() if box not in self._parts], dtype=np.intp)
+        can_be_cut = self._boxes.can_be_cut(uncut)
+        for box in uncut[~can_be_cut].tolist():
+            self._parts[box] = self._boxes.select(np.array([box]))
+        for parts, box_of_part in self._boxes.parts(uncut[can_be_cut]):
+            for box in uncut[can_be_cut].tolist():
+                places = np.flatnonzero(box_of_part == box)
+                # Each round has parts of one piece's boxes; the others must not lose theirs to it.
+                if len(places) or box not in self._parts:
+                    self._parts[box] = parts.select(places)
+        return CornerCells.joined([self._parts[box] for box in boxes.tolist()])
 
 
 def _arrays_of_boxes(kind: type[CornerCells]) -> list[str]:

@@ -17,6 +17,7 @@ no count moves. Section 3.21 of ``docs/understand/guarantees.md`` has the proof.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -104,6 +105,27 @@ class Gains:
     first: Ints
     last: Ints
     main: Array
+
+    def select(self, cells: slice) -> Gains:
+        """Return the gains over some grid cells, without the levels that none of them has."""
+        width = int((self.last[cells] - self.first[cells] + 1).max(initial=0))
+        return Gains(self.first[cells], self.last[cells], self.main[cells, :, : max(width, 0)])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Gains]) -> Gains:
+        """Return the gains over the grid cells of all parts; nobody reads levels beyond a last."""
+        width = max(part.main.shape[2] for part in parts)
+        n_cells = sum(len(part.first) for part in parts)
+        _, n_ends, _, n_level_ends, n_sizes = parts[0].main.shape
+        main = np.zeros((n_cells, n_ends, width, n_level_ends, n_sizes))
+        start = 0
+        for part in parts:
+            end = start + len(part.first)
+            main[start:end, :, : part.main.shape[2]] = part.main
+            start = end
+        first = np.concatenate([part.first for part in parts])
+        last = np.concatenate([part.last for part in parts])
+        return cls(first, last, main)
 
 
 @dataclass(frozen=True)
@@ -256,13 +278,14 @@ class PastRows:
         counts = self.counts
         worth_good, worth_bad, worth_denied = self.worths(ends[:, None], lam[:, :, None, None])
         size = eta[:, None, :, None, :]
-        good = _log_factor(size * worth_good[..., None])
-        bad = _log_factor(size * worth_bad[..., None])
-        denied = _log_factor(size * worth_denied[..., None])
+        cells_of_whole = self.rate.whole
+        # Rows outside of the whole are worth nothing, so their factors are 1.
+        good = _log_factor(size * worth_good[..., None]) if "tp" in cells_of_whole else 0.0
+        bad = _log_factor(size * worth_bad[..., None]) if "fp" in cells_of_whole else 0.0
         total = counts.approved_positive * good + counts.approved_negative * bad
         if counts.approved_unknown:
             total = total + counts.approved_unknown * np.minimum(good, bad)
-        return np.asarray(total + counts.denied * denied)
+        return np.asarray(total + counts.denied * _log_factor(size * worth_denied[..., None]))
 
     @cached_property
     def curve(self) -> Curve:
@@ -302,6 +325,8 @@ def _denied_share(worth_approved: Array, worth_denied: Array) -> Array:
 
 def _log_factor(change: Array) -> Array:
     """Return log(1 + change), or nearly minus infinity where that is not positive."""
+    if change.min(initial=0.0) > -1.0:  # mostly, and looking is quicker than two arrays more
+        return np.asarray(np.log1p(change))
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(change > -1.0, np.log1p(change), _NEVER_POSITIVE)
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from equipoise._arrays import Array, Flags, Ints
 from equipoise.evidence.boxes import RowAnswers
-from equipoise.evidence.null_cells import CellIndex, CornerCells, NullCells
+from equipoise.evidence.null_cells import BoxParts, CellIndex, CornerCells, NullCells
 from equipoise.evidence.request_log import PENDING, UNKNOWN, CountPath, RequestLog
 from equipoise.evidence.wrong_answers import WrongAnswers
 from equipoise.question import Verdict
@@ -43,34 +43,6 @@ class AnswerEvidence:
 
     e_value: float
     needed: float
-
-
-class BoxParts:
-    """The parts of a cover's boxes, cut when they are first asked for.
-
-    Parameters
-    ----------
-    boxes
-        The boxes of the cover.
-    """
-
-    def __init__(self, boxes: CornerCells) -> None:
-        self._boxes = boxes
-        self._parts: dict[int, CornerCells] = {}
-
-    def cut(self, boxes: Ints) -> CornerCells:
-        """Return the parts of some boxes that past rows leave; a box that cannot be cut itself."""
-        uncut = np.array([box for box in boxes.tolist() if box not in self._parts], dtype=np.intp)
-        can_be_cut = self._boxes.can_be_cut(uncut)
-        for box in uncut[~can_be_cut].tolist():
-            self._parts[box] = self._boxes.select(np.array([box]))
-        for parts, box_of_part in self._boxes.parts(uncut[can_be_cut]):
-            for box in uncut[can_be_cut].tolist():
-                places = np.flatnonzero(box_of_part == box)
-                # Each round has parts of one piece's boxes; the others must not lose theirs to it.
-                if len(places) or box not in self._parts:
-                    self._parts[box] = parts.select(places)
-        return CornerCells.joined([self._parts[box] for box in boxes.tolist()])
 
 
 @dataclass
@@ -153,7 +125,7 @@ class CoveredSet:
         self.covers = [CoverProgress(cells, bar, np.arange(len(cells))) for cells in covers]
         for cover in self.covers:
             if cuts_boxes and isinstance(cover.cells, CornerCells):
-                cover.parts = BoxParts(cover.cells)
+                cover.parts = cover.cells.kept_parts
         self._joined: JoinedCells | None = None
 
     def restart(self) -> None:
