@@ -90,10 +90,10 @@ def follow(lines: list[str], options: argparse.Namespace) -> Table:
                 "boundary_past_paths",
                 "Evidence against the truth",
                 f"Made by `python -m study boundary_past --paths --runs {options.runs} --past "
-                f"{' '.join(map(str, options.past))}` (0: unlimited). A path is one past and "
-                f"{LABELS:,} labels at a boundary, delta = {QUESTION.delta:g}. *Reached* counts the "
-                "paths on which the evidence against the box that holds the truth was ever at its "
-                "bar, before the first label or later. The guarantee rests on this alone. "
+                f"{' '.join(map(str, options.past))} --lines '{options.lines}'` (0: unlimited). A path "
+                f"is one past and {LABELS:,} labels at a boundary, delta = {QUESTION.delta:g}. *Reached* counts "
+                "the paths on which the evidence against the box that holds the truth was ever at "
+                "its bar, before the first label or later. The guarantee rests on this alone. "
                 "*Allowed* is the share of the error probability that evidence may use.",
                 [out],
             )
