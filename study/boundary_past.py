@@ -69,6 +69,11 @@ def follow(lines: list[str], options: argparse.Namespace) -> Table:
         for boundary in boundaries(line, QUESTION)
         for past in options.past
     ]
+    pasts = " ".join(map(str, options.past))
+    command = (
+        f"python -m study boundary_past --paths --runs {options.runs} --past {pasts} "
+        f"--lines '{options.lines}'"
+    )
     with Progress(console=Console(stderr=True), transient=True) as bar:
         for boundary, past in bar.track(rows, description="paths"):
             seeds = np.random.SeedSequence([options.seed, past or 0]).spawn(options.runs)
@@ -89,12 +94,11 @@ def follow(lines: list[str], options: argparse.Namespace) -> Table:
                 options.output,
                 "boundary_past_paths",
                 "Evidence against the truth",
-                f"Made by `python -m study boundary_past --paths --runs {options.runs} --past "
-                f"{' '.join(map(str, options.past))} --lines '{options.lines}'` (0: unlimited). A path "
-                f"is one past and {LABELS:,} labels at a boundary, delta = {QUESTION.delta:g}. *Reached* counts "
-                "the paths on which the evidence against the box that holds the truth was ever at "
-                "its bar, before the first label or later. The guarantee rests on this alone. "
-                "*Allowed* is the share of the error probability that evidence may use.",
+                f"Made by `{command}` (0: unlimited). A path is one past and {LABELS:,} labels at "
+                f"a boundary, delta = {QUESTION.delta:g}. *Reached* counts the paths on which the "
+                "evidence against the box that holds the truth was ever at its bar, before the "
+                "first label or later. The guarantee rests on this alone. *Allowed* is the share "
+                "of the error probability that evidence may use.",
                 [out],
             )
     return out
