@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from typing import TypeVar
 
+import pytest
 from hypothesis import HealthCheck, settings
 
-__all__ = ["FULL", "examples", "quick"]
+__all__ = ["FULL", "examples", "only_in_full", "quick"]
 
 T = TypeVar("T")
 
 FULL = os.environ.get("EQUIPOISE_TESTS") == "full"
+
+only_in_full = pytest.mark.skipif(not FULL, reason="seconds: make test-full runs it")
+"""Mark a test of what a cheaper one of ``make test`` protects as well."""
 
 
 def quick(value: T, *, full: T) -> T:

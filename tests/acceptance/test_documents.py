@@ -16,7 +16,7 @@ from equipoise.levels import exp_level
 from equipoise.mixture.map_weights import ExpConstants
 from equipoise.question import Question
 from tests.acceptance.documents import ROOT, run_in_process
-from tests.profiles import FULL, quick
+from tests.profiles import only_in_full, quick
 
 DOCS = ROOT / "docs"
 PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"] + [
@@ -28,13 +28,13 @@ GUIDES = [
     "docs/how-to/ask-tell.md",
     "docs/how-to/choose-a-question.md",
     "docs/start/court.md",
-    "docs/understand/legal.md",
 ]
 SLOW_GUIDES = [
     "docs/how-to/look-first.md",
     "docs/how-to/papers-audits.md",
     "docs/how-to/read-data.md",
     "docs/start/classifier.md",
+    "docs/understand/legal.md",
 ]
 
 
@@ -58,12 +58,14 @@ def test_a_guide_runs_from_top_to_bottom(page: str) -> None:
     assert run_in_process(page)
 
 
+@only_in_full
 def test_the_messy_file_ends_with_a_verdict(in_a_folder: Path) -> None:
     shutil.copy(DOCS / "start" / "messy_bank.py", in_a_folder)
     assert "verdict: UNFAIR" in run_in_process("docs/start/messy-bank.md")
     assert (in_a_folder / "loans.html").exists()
 
 
+@only_in_full
 def test_the_worked_example_ends_with_a_verdict(in_a_folder: Path) -> None:
     shown = run_in_process(figures.WORKED_EXAMPLE)
     assert "verdict: UNFAIR" in shown
@@ -77,7 +79,7 @@ def test_the_worked_example_ends_with_a_verdict(in_a_folder: Path) -> None:
         assert figures.fill(text, blocks) == text  # else run python -m docs.figures
 
 
-@pytest.mark.skipif(not FULL, reason="seconds")
+@only_in_full
 def test_the_comparison_shows_what_equipoise_answers() -> None:
     text = (DOCS / "understand" / "comparison.md").read_text(encoding="utf-8")
     assert figures.fill(text, figures.comparison_blocks()) == text
@@ -113,6 +115,7 @@ def test_constants_in_the_guarantees_are_the_code_s() -> None:
         assert getattr(import_module(f"equipoise.{module}"), name) == float(value), name
 
 
+@only_in_full
 def test_the_pictures_of_evidence_show_an_audit_to_its_verdict() -> None:
     *earlier, last = pictures.staircase().axes
     assert all(axis.patches for axis in earlier)  # boxes that stand

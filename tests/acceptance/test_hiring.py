@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import random
+import re
 import shlex
 import subprocess
 from itertools import islice
@@ -19,24 +20,27 @@ import equipoise as eq
 from equipoise.errors import InvalidInput
 from equipoise.history.problems import UnreadTable
 from tests.acceptance.shell import BIN, equipoise
-from tests.profiles import FULL
+from tests.profiles import FULL, only_in_full, quick
 from tests.support.hiring import applicants, write_files
 
 COLUMNS = ("-g", "Gender", "-d", "Stage", "-o", "rating", "--metric", "equal_opportunity")
 MEANINGS = {
-    "<Meets | Exceeds | Below | Left in probation>": "Meets",
     "outcome=<Exceeds>": "outcome=Below",
     "<Below>": "",
     "<Left in probation>": "",
 }
 """Placeholder of the proposed command -> what a person writes there."""
+COUNTED = quick(
+    "6,150 read - 150 repeated - 227 without a decision = 5,773 counted",
+    full="24,150 read - 150 repeated - 936 without a decision = 23,064 counted",
+)
 RATINGS = ("--positive", "outcome=Exceeds", "--negative", "outcome=Left in probation")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hiring")
-    write_files(folder)
+    write_files(folder, rows=quick(6_000, full=24_000))
     return folder
 
 
@@ -44,7 +48,7 @@ def follow(command: str) -> list[str]:
     """Return the words of a proposed command, its placeholders filled in."""
     words: list[str] = []
     for word in shlex.split(command)[1:]:
-        filled = word
+        filled = re.sub(r"<[^<>]+ \| [^<>]+>", "Meets", word)  # one of several
         for placeholder, value in MEANINGS.items():
             filled = filled.replace(placeholder, value)
         if filled:
@@ -73,7 +77,7 @@ def test_the_first_message_leads_to_the_check_plan_and_audit(folder: Path) -> No
     checked = equipoise(*follow(proposed), "--save", kept)
     assert checked.returncode == 0, checked.stderr
     shown = " ".join(checked.stdout.split())
-    assert "24,150 read - 150 repeated - 936 without a decision = 23,064 counted" in shown
+    assert COUNTED in shown
     assert "40 rows of " in shown
     ledger = ("--ledger", folder / "ledger.db")
     if FULL:
@@ -93,7 +97,7 @@ def test_the_first_message_leads_to_the_check_plan_and_audit(folder: Path) -> No
     header = ["Application No", "Gender", "Stage"]
     pd.DataFrame(rows, columns=header).to_csv(people, index=False, sep=";")
     reviews = folder / "later.csv"
-    for _ in range(3):
+    for _ in range(quick(1, full=3)):
         asked = equipoise("audit", "ask", "hiring", "--file", people, *ledger)
         assert asked.returncode == 0, asked.stderr
         live = eq.LiveAudit.open(str(folder / "ledger.db"), "hiring")
@@ -107,8 +111,9 @@ def test_the_first_message_leads_to_the_check_plan_and_audit(folder: Path) -> No
         if eq.LiveAudit.open(str(folder / "ledger.db"), "hiring").finding is not None:
             break
     status = equipoise("audit", "status", "hiring", *ledger)
-    assert status.stdout.startswith("UNFAIR")
+    assert status.returncode == 0, status.stderr
     if FULL:
+        assert status.stdout.startswith("UNFAIR")
         report = folder / "hiring.html"
         assert equipoise("audit", "report", "hiring", "--to", report, *ledger).returncode == 0
         assert report.stat().st_size > 0
@@ -132,10 +137,10 @@ def test_pandas_reads_the_same_and_proposes_the_same(folder: Path) -> None:
     arguments["missing_values"] = [v for v in arguments["missing_values"] if v not in open_values]
     history = eq.History.read(people, **{**arguments, "outcomes": reviews})
     assert history.summary is not None
-    assert history.summary.waterfall["counted"] == 23_064
+    assert history.summary.waterfall["counted"] == quick(5_773, full=23_064)
 
 
-@pytest.mark.skipif(not FULL, reason="the register of a lender is read at a terminal in every run")
+@only_in_full  # the register of a lender is read at a terminal in every run
 def test_a_person_at_a_terminal_is_asked_for_keys_and_the_latest_row(tmp_path: Path) -> None:
     write_files(tmp_path, rows=3000)
     options = ["--encoding", "latin-1", "--save", "hiring.toml"]

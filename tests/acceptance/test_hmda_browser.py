@@ -15,6 +15,7 @@ import equipoise as eq
 from equipoise.ledger import LiveAudit
 from equipoise.protocol import Want
 from tests.acceptance.test_dashboard import OVERFLOW, logged_in, require_accessible
+from tests.profiles import only_in_full
 from tests.support.hmda import applicants, write_files
 from tests.support.postgres import in_memory
 from tests.support.serving import Served, serving
@@ -71,6 +72,7 @@ def count_rows(page: Page, figures: tuple[str, ...]) -> None:
     expect(page.locator(".answer")).to_have_count(0)
 
 
+@only_in_full  # in every run a table goes this way in a browser, two files in a shell
 def test_from_two_files_to_a_verdict_with_every_part_of_a_question(
     served: Served, files: tuple[Path, Path], browser: Browser
 ) -> None:

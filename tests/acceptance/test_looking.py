@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +26,10 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture
-def ledger(past: Path, tmp_path: Path) -> Path:
-    path = tmp_path / "ledger.db"
+@pytest.fixture(scope="module")
+def begun(past: Path) -> Path:
+    """A ledger with an audit that has just begun."""
+    path = past.parent / "ledger.db"
     columns = ("--group", "race", "--decision", "approved", "--outcome", "repaid")
     question = ("--metric", "false_omission_parity", "--epsilon", 0.05, "--gamma", 0.1)
     money = ("--label-cost", 100, "--currency", "EUR", "--decimals", 2)
@@ -37,6 +39,12 @@ def ledger(past: Path, tmp_path: Path) -> Path:
     )
     assert (done.returncode, done.stderr) == (0, "")
     return path
+
+
+@pytest.fixture
+def ledger(begun: Path, tmp_path: Path) -> Path:
+    """A copy of it for each test."""
+    return Path(shutil.copy(begun, tmp_path / "ledger.db"))
 
 
 @pytest.mark.parametrize(

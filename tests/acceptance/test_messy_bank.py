@@ -25,7 +25,7 @@ from equipoise.protocol import Want
 from equipoise.report.content import forecast_similar_audit
 from equipoise.report.sentences import describe_expected_cost
 from tests.acceptance.shell import equipoise
-from tests.profiles import quick
+from tests.profiles import only_in_full, quick
 from tests.service.attacking import clicked, form_key, log_in
 from tests.support import messy_bank
 from tests.support.messy_bank import TRUE_GAP, Applicant, applicants
@@ -74,6 +74,7 @@ def write_rows(path: Path, header: str, rows: list[tuple[str, ...]]) -> Path:
     return path
 
 
+@only_in_full  # a lender's two files go this way in every run
 def test_on_the_command_line_in_two_tries(
     bank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +161,7 @@ def test_in_python_from_table_to_verdict(bank: Path, tmp_path: Path) -> None:
     assert "UNFAIR" in eq.write_report(memory, tmp_path / "loans.html").read_text("utf-8")
 
 
+@only_in_full  # the dashboard goes from a table to a verdict in every run
 def test_in_a_browser_and_over_http(bank: Path, browser: Browser) -> None:
     """The form fills itself in; the table stays chosen; a program asks and tells; all is proved."""
     with TemporaryDirectory(dir=in_memory()) as folder, serving(folder) as served:
@@ -239,7 +241,7 @@ FLAGS = (
 QUESTION = eq.Question("equal_opportunity", gamma=0.05, epsilon=0.1)
 
 Unknown = Literal["bounds", "like_known"]
-in_the_shell = pytest.mark.parametrize("unknown", quick(["bounds"], full=["bounds", "like_known"]))
+in_the_shell = pytest.mark.parametrize("unknown", ["bounds", "like_known"])
 in_python = pytest.mark.parametrize("unknown", quick(["like_known"], full=["bounds", "like_known"]))
 
 
@@ -262,6 +264,7 @@ def book() -> pd.DataFrame:
     )
 
 
+@only_in_full
 @in_the_shell
 def test_on_the_command_line(book: pd.DataFrame, unknown: Unknown, tmp_path: Path) -> None:
     table, ledger = tmp_path / "past.csv", tmp_path / "ledger.db"

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.acceptance.shell import run_module, run_paper
+from tests.profiles import only_in_full
 
 
 def test_one_command_writes_everything_and_a_second_run_keeps_it(
@@ -61,6 +62,7 @@ def test_bad_input_is_one_line_and_code_two(
     assert not list(tmp_path.iterdir())
 
 
+@only_in_full
 def test_it_is_a_program() -> None:
     assert "--only" in run_module("paper", "--help").stdout
 

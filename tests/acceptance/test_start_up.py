@@ -120,15 +120,13 @@ def test_a_shell_command_about_a_person_or_an_audit_loads_little(tmp_path: Path)
     eq.LiveAudit.create(ledger, "loans", past, question, eq.Costs(label=100)).close_ledger()
     for_files = {"sqlalchemy", "duckdb", "narwhals"}
     for_pages_and_plans = {"jinja2", "joblib", "scipy.optimize", "scipy.stats", "scipy.integrate"}
-    for arguments in (
-        ["ask", "loans", "p", "A", "0"],
-        ["tell", "loans", "p", "1"],
-        ["status", "loans"],
-    ):
-        code = (
-            f"import sys; sys.argv = ['equipoise', 'audit', *{arguments!r}, '-l', {ledger!r}]\n"
-            "from equipoise.cli import app\n"
-            "try: app()\n"
-            "except SystemExit as end: assert not end.code"
-        )
-        assert modules_loaded_by(code).isdisjoint(for_files | for_pages_and_plans)
+    lines = (["ask", "loans", "p", "A", "0"], ["tell", "loans", "p", "1"], ["status", "loans"])
+    code = (  # one after the other in one program: what any of them loads is loaded at the end
+        "import sys\n"
+        "from equipoise.cli import app\n"
+        f"for arguments in {lines!r}:\n"
+        f"    sys.argv = ['equipoise', 'audit', *arguments, '-l', {ledger!r}]\n"
+        "    try: app()\n"
+        "    except SystemExit as end: assert not end.code"
+    )
+    assert modules_loaded_by(code).isdisjoint(for_files | for_pages_and_plans)
