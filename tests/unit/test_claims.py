@@ -32,6 +32,7 @@ from equipoise.service.forms import render_page
 from equipoise.service.snapshot import Snapshot
 from equipoise.service.tokens import Role
 from equipoise.worlds import CellWorld
+from tests.profiles import quick
 
 ALIKE = {
     "A": {"approved_positive": 9000, "approved_negative": 500, "denied": 500},
@@ -205,7 +206,7 @@ def test_levels_never_print_as_nothing_or_all() -> None:
 def test_nothing_for_people_is_in_e_notation(tmp_path: Path) -> None:
     """971972c1: "wrong with probability <= 1e-07", "1.23e+06 approved people"."""
     e_notation = re.compile(r"\d[eE][-+]\d")
-    question = Question("equal_opportunity", delta=1e-7)
+    question = Question("equal_opportunity", epsilon=quick(0.2, full=0.05), delta=1e-7)
     unknown = GroupCells(3_000_000, 500_000, 2_500_000, 1_234_567)
     past = eq.History.from_cells(Cells({"A": unknown, "B": unknown}))
     costs = eq.Costs(1, 12_345_678)

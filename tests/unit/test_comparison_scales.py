@@ -15,6 +15,7 @@ from equipoise.finding import Interval
 from equipoise.metrics import METRICS
 from equipoise.protocol import Want
 from equipoise.worlds import CellWorld, MixtureWorld
+from tests.profiles import quick
 
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 RATIO = eq.Question("equal_opportunity", gamma=0.2, epsilon=0.1, delta=0.1, compare="ratio")
@@ -81,7 +82,11 @@ def test_audits_without_a_proof_for_ratios_refuse_them() -> None:
 
 def test_a_ratio_lives_in_a_ledger(tmp_path: Path) -> None:
     live = eq.LiveAudit.create(
-        str(tmp_path / "ledger.db"), "ratio", WORLD.past(30_000, 0), RATIO, eq.Costs(5, 100)
+        str(tmp_path / "ledger.db"),
+        "ratio",
+        WORLD.past(quick(None, full=30_000), 0),
+        RATIO,
+        eq.Costs(5, 100),
     )
     for number, person in enumerate(WORLD.draw(3_000, 1)):
         if live.ask(f"p{number}", person.group, person.decision).want is Want.LABEL:

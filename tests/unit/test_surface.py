@@ -84,10 +84,10 @@ def test_no_class_name_is_there_twice() -> None:
     package = Path(str(eq.__file__)).parent
     for path in sorted(package.rglob("*.py")):
         where = str(path.relative_to(package))
-        for node in ast.walk(ast.parse(path.read_text())):
-            # The API's own names: OpenAPI shows them, whatever else is called so in the package.
-            if isinstance(node, ast.ClassDef) and where != "service/wire.py":
-                places.setdefault(node.name, []).append(where)
+        if where == "service/wire.py":
+            continue  # the API's own names: OpenAPI shows them, whatever else is called so
+        for name in re.findall(r"^ *class (\w+)[(:]", path.read_text(), re.MULTILINE):
+            places.setdefault(name, []).append(where)
     assert len(places) > 100
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 

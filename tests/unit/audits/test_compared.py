@@ -16,6 +16,7 @@ from equipoise.planning.scenarios import scenarios
 from equipoise.protocol import Want
 from equipoise.question import Verdict
 from equipoise.worlds import CellWorld
+from tests.profiles import quick
 
 WORLD = CellWorld.from_shares(
     {
@@ -74,7 +75,7 @@ def test_a_plan_foresees_them() -> None:
 
 def test_a_ledger_keeps_the_question(tmp_path: Path) -> None:
     ledger, asked = str(tmp_path / "ledger.db"), question(KNOWN)
-    past = WORLD.past(4000, 1)
+    past = WORLD.past(quick(None, full=4000), 1)
     live = eq.LiveAudit.create(ledger, "loans", past, asked, eq.Costs())
     for number, person in enumerate(WORLD.draw(200, 2)):
         reply = live.ask(str(number), person.group, person.decision)

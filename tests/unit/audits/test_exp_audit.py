@@ -284,8 +284,10 @@ def test_bad_features_and_options_are_refused() -> None:
 def test_the_fast_way_and_the_slow_way_agree() -> None:
     """Means of cost, labels, features and estimate agree within five standard errors."""
     options = {"weights": "map", "tau": 1_000, "coarse_tau": 50, "features": 1_000}
-    fast = simulate("exp", APART, QUESTION, COSTS, repeats=20, seed=1, **options)
-    slow = simulate("exp", APART, QUESTION, COSTS, repeats=6, seed=2, people=10**9, **options)
+    fast = simulate("exp", APART, QUESTION, COSTS, repeats=quick(10, full=20), seed=1, **options)
+    slow = simulate(
+        "exp", APART, QUESTION, COSTS, repeats=quick(3, full=6), seed=2, people=10**9, **options
+    )
     for name in ("cost", "labels", "features", "estimate"):
         a, b = getattr(fast, name), getattr(slow, name)
         error = np.sqrt(a.var() / len(a) + a.var() / len(b))
@@ -294,14 +296,16 @@ def test_the_fast_way_and_the_slow_way_agree() -> None:
 
 def test_simulations_of_the_uncapped_algorithm_are_right_and_map_counts_are_not() -> None:
     question = replace(QUESTION, epsilon=0.25)
-    apart = simulate("exp", APART, question, COSTS, repeats=6)
+    apart = simulate("exp", APART, question, COSTS, repeats=quick(2, full=6))
     assert not apart.wrong.any()
-    counted = simulate("exp", APART, question, COSTS, repeats=6, weights="map")
+    counted = simulate("exp", APART, question, COSTS, repeats=quick(2, full=6), weights="map")
     assert not counted.wrong.any()
     assert counted.features.mean() > 2 * apart.features.mean()
-    close = simulate("exp", CLOSE, question, COSTS, repeats=5)
+    close = simulate("exp", CLOSE, question, COSTS, repeats=quick(2, full=5))
     assert not close.wrong.any()
-    published = simulate("exp", CLOSE, question, COSTS, repeats=6, weights="published")
+    published = simulate(
+        "exp", CLOSE, question, COSTS, repeats=quick(2, full=6), weights="published"
+    )
     assert published.wrong.all()
 
 
@@ -319,7 +323,7 @@ def test_other_worlds_and_delays_run_person_by_person() -> None:
 def test_caps_widen_the_intervals(weights: str) -> None:
     """With 500 features the interval for the gap must hold the truth, as the proof's would not."""
     options = {"weights": weights, "features": 500, "coarse_tau": 100}
-    sim = simulate("exp", APART, QUESTION, COSTS, repeats=12, seed=3, **options)
+    sim = simulate("exp", APART, QUESTION, COSTS, repeats=quick(4, full=12), seed=3, **options)
     truth = APART.gap("equalized_odds")
     assert ((sim.lower <= truth) & (truth <= sim.upper)).all()
     assert ((sim.lower <= sim.estimate) & (sim.estimate <= sim.upper)).all()
@@ -407,7 +411,15 @@ def test_labelled_people_contradict_a_model_before_features_are_bought() -> None
         model = PastFeatures(*rows, cuts, Gaussian("spherical"), held_out=0.0).model
         gamma = max(world.gap("equal_opportunity") - 0.05 - 1e-9, 0.0)
         question = Question("equal_opportunity", gamma=gamma, epsilon=0.05)
-        sim = simulate("exp", world, question, COSTS, repeats=3, model=model, weights="likelihood")
+        sim = simulate(
+            "exp",
+            world,
+            question,
+            COSTS,
+            repeats=quick(1, full=3),
+            model=model,
+            weights="likelihood",
+        )
         assert ((sim.features > 0) == by_features).all()
         assert by_features or (sim.verdict == "UNFAIR").all()
 
@@ -421,14 +433,14 @@ def test_the_labels_of_people_and_their_features_agree_as_well_as_is_said(apart:
         outcome = (rng.random(size) < 0.4).astype(np.int8)
         return Labelled(rng.normal(np.outer(outcome, [apart, 0.4])), outcome)
 
-    for _ in range(quick(20, full=40)):
+    for _ in range(quick(10, full=40)):
         X, outcome = people(10_000)
         rows = X, np.full(len(X), "A"), cut(X), outcome
         past = PastFeatures(*rows, {"A": cut}, Gaussian("spherical"), held_out=0.0)
         checks = ModelChecks(past.model, APART.past(), epsilon=0.3)
         checks.check_people("A", people(8_000))
         found.append(checks.made[0].residual / checks.made[0].standard_error)
-    assert 0.6 < np.std(found) < quick(1.5, full=1.3)
+    assert 0.6 < np.std(found) < quick(1.6, full=1.3)
 
 
 def bring_coarse_weights(audit: ExpAudit, world: MixtureWorld) -> None:
@@ -582,7 +594,7 @@ def test_auto_counts_by_features_where_few_were_approved() -> None:
     """
     question = Question("equal_opportunity", gamma=0.05, epsilon=0.25, delta=0.05)
     costs = Costs(feature=0.0, label=3.0)
-    for seed in range(quick(3, full=6)):
+    for seed in range(quick(2, full=6)):
         world, model = few_approved(6.0, seed)
         vague = [
             fit.acceptance_error / fit.acceptance for pair in model.fits.values() for fit in pair

@@ -23,7 +23,7 @@ from tests.unit.evidence.states import weighed
 
 pytestmark = pytest.mark.slow
 
-QUESTION = Question("false_omission_parity", gamma=0.05, epsilon=0.1)
+QUESTION = Question("false_omission_parity", gamma=0.05, epsilon=quick(0.2, full=0.1))
 COSTS = Costs(feature=0.01, label=1.0)
 SHARES = {"A": (0.3, 0.2, 0.5, 0.4), "B": (0.3, 0.2, 0.5, 0.6)}
 
@@ -320,7 +320,7 @@ def test_a_simulation_needs_people_to_look_at() -> None:
 
 def test_a_helpful_score_makes_it_cheaper_and_a_useless_one_hardly_dearer() -> None:
     """Against the uniform audit; the standard errors are those of the runs."""
-    question = Question("false_omission_parity", gamma=0.03, epsilon=0.1)
+    question = Question("false_omission_parity", gamma=0.03, epsilon=quick(0.2, full=0.1))
 
     def cost(slope: float, assist: Assist | None) -> tuple[float, float]:
         options = {} if assist is None else {"assist": assist}

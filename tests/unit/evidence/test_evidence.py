@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from equipoise.evidence import UNKNOWN, Evidence
 from equipoise.evidence.request_log import PENDING
-from tests.profiles import examples
+from tests.profiles import examples, quick
 from tests.unit.evidence.states import (
     NEVER,
     Setup,
@@ -106,7 +106,7 @@ def test_a_late_outcome_only_raises_the_evidence(setup: Setup, seed: int) -> Non
 
 
 def test_copies_go_on_where_they_were() -> None:
-    for seed in range(2):
+    for seed in range(quick(1, full=2)):
         setup = random_setup(seed, 3)
         evidence = setup.start(1e-6)
         for group, outcome in setup.stream():

@@ -15,7 +15,7 @@ from equipoise.evidence.boxes import PieceBoxes, RowAnswers
 from equipoise.evidence.null_cells import CornerCells, NullCells
 from equipoise.question import Verdict
 from equipoise.rates import RATES
-from tests.profiles import examples
+from tests.profiles import examples, quick
 from tests.unit.evidence.states import Setup, random_events, random_setup, record, request, setups
 
 pytestmark = pytest.mark.slow
@@ -92,7 +92,7 @@ def test_covers_of_the_fair_set_share_the_level() -> None:
 # -- parts of boxes -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", quick([0, 5], full=list(range(6))))
 def test_boxes_are_cut_as_if_all_of_them_were(seed: int) -> None:
     """The verdict and the e-values are those of all parts of all boxes, by definition."""
     rng = np.random.default_rng(seed)

@@ -64,6 +64,10 @@ def loss(world: CellWorld, seed: int) -> float:
 
 
 def test_the_default_grid_loses_little() -> None:
-    losses = [loss(world, seed) for world in WORLDS for seed in range(quick(1, full=3))]
+    losses = [
+        loss(world, seed)
+        for world in quick(WORLDS[2:], full=WORLDS)
+        for seed in range(quick(1, full=3))
+    ]
     print("nats lost:", np.round(losses, 3))
     assert np.median(losses) <= 0.3

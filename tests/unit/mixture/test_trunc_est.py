@@ -18,6 +18,7 @@ from equipoise.mixture import (
 )
 from equipoise.mixture.families import Array
 from equipoise.mixture.trunc_est import Ball
+from tests.profiles import quick
 
 pytestmark = pytest.mark.slow
 
@@ -31,11 +32,15 @@ def late(size: int = 40_000, seed: int = 0) -> Array:
     return X[LATE(X)]
 
 
+FEW_STEPS = ((20, 0.02), (100, 0.01), (600, 0.002))
+MANY_STEPS = ((20, 0.02), (200, 0.005), (2_000, 0.001))
+
+
 def test_more_steps_come_nearer_to_the_exact_fit() -> None:
     X = late(200_000)
     exact = fit_truncated(X, LATE, FAMILY).theta[0]
     errors = []
-    for m, eta in ((20, 0.02), (200, 0.005), (2_000, 0.001)):
+    for m, eta in quick(FEW_STEPS, full=MANY_STEPS):
         found = trunc_est(X, LATE, FAMILY, 0.1, 0.3, CONSTANTS, n=1_000, m=m, eta=eta)
         assert found.candidates.shape == (20, 1)
         errors.append(np.sqrt(((found.candidates - exact) ** 2).mean()))

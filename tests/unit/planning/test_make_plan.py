@@ -21,6 +21,7 @@ from equipoise.planning.make_plan import _advise
 from equipoise.planning.scenarios import denied_rates_by_ratio
 from equipoise.question import Costs, Question, Verdict
 from equipoise.worlds import CellWorld, MixtureWorld
+from tests.profiles import quick
 
 WORLD = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
 QUESTION = Question(epsilon=0.1)
@@ -56,7 +57,7 @@ def test_labels_cannot_help_a_metric_that_does_not_depend_on_them() -> None:
 
 
 def test_a_past_that_is_too_small_is_said_to_be_and_how_many_rows_would_do() -> None:
-    strict = Question("equal_opportunity", gamma=0.05, epsilon=0.05)
+    strict = Question("equal_opportunity", gamma=0.05, epsilon=quick(0.1, full=0.05))
     made = plan(SMALL, strict, COSTS)
     assert made.recommended is None
     assert "no number of overrides decides with these historical data; about" in made.advice

@@ -41,8 +41,9 @@ def test_trial_runs_repeat_themselves() -> None:
 
 def test_a_trial_run_without_a_verdict_has_not_finished() -> None:
     """Two groups that differ by less than a small past can show: no run counts as a cost."""
-    history = WORLD.past(400, 3)
-    question = Question("equal_opportunity", gamma=0.05, epsilon=0.05)
+    history = WORLD.past(quick(100, full=400), 3)
+    gamma, epsilon = quick((0.1, 0.2), full=(0.05, 0.05))
+    question = Question("equal_opportunity", gamma=gamma, epsilon=epsilon)
     made = plan(history, question, COSTS, trial_runs=quick(1, full=8))
     undecided = [seen for seen in made.cases if seen.decides == 0.0]
     assert undecided

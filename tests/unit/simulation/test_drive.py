@@ -17,7 +17,7 @@ from equipoise.question import Costs, Question, Verdict
 from equipoise.simulation import simulate
 from equipoise.simulation.drive import DeniedPeople, run_in_blocks
 from equipoise.worlds import CellWorld
-from tests.profiles import examples
+from tests.profiles import examples, quick
 
 QUESTION = Question(gamma=0.1, epsilon=0.2, delta=0.1)
 ACCURACY = replace(QUESTION, metric="accuracy_parity")
@@ -100,7 +100,7 @@ def test_a_group_without_denied_people_does_not_hold_up_the_others() -> None:
                 ONE_WITHOUT_DENIALS,
                 ACCURACY,
                 Costs(),
-                repeats=5,
+                repeats=quick(2, full=5),
                 history_size=past,
                 budget=budget,
             )
