@@ -61,6 +61,7 @@ class LabelWork:
         self._past_labels = design.label_counts(design.random_accept_counts)
         self._prices = design.prices(costs)
         self._wrong = design.wrong_answers()
+        self._design = design
         self._covers: dict[Verdict, list[NullCells]] = {}  # computed when they are needed
 
     def pilot_cost(self, r: Mapping[str, float]) -> float:
@@ -80,6 +81,15 @@ class LabelWork:
         bar = float(np.log(len(covers) / level))
         works = [self._refute(cover, self._rates(r), bar) for cover in covers]
         return min(works, key=lambda work: work.cost)
+
+    def past_error_of_gap(self, r: Mapping[str, float]) -> float | None:
+        """Return the largest standard error of a gap that counts, by past rows alone.
+
+        None where past rows are no evidence, as in an unlimited past.
+        """
+        if not self._design.weighs_past_rows:
+            return None
+        return self._design.row_answers().error_of_gap(self._rates(r))
 
     def _rates(self, r: Mapping[str, float]) -> Array:
         """Return every group's r, inside (0, 1)."""

@@ -49,6 +49,12 @@ FITTED_CONSTANTS = ForecastConstants()
 _NORMAL_QUANTILE = NormalDist().inv_cdf(COST_QUANTILES[-1])
 LEAST_DISTANCE = 0.1  # epsilons; what is nearer to the wrong answer costs no less
 ACCEPTABLE_WORK_FACTOR = 3.0  # rows are enough if the work is this many times an unlimited past's
+# Where a finite past leaves less than so many epsilons between the gap and the wrong answer, luck
+# decides when an audit ends: its cost has no upper figure.
+OPEN_ENDED_DISTANCE = 0.3
+# In the grey zone neither answer is favoured. There luck ends most audits if past rows know the gap
+# to so many epsilons (a standard error), though no number of mean labels would.
+MOST_PAST_ERROR = 0.06
 PAST_FACTORS = [1.5**power for power in range(1, 35)]  # by which past rows are multiplied in turn
 
 
@@ -62,7 +68,7 @@ class Forecast(JsonValue):
         The case.
     cost
         "0.1", "0.5", "0.9" -> what that share of the audits stays below; None where fewer end with
-        a verdict.
+        a verdict, or where luck decides when they do (open-ended).
     labels
         Per group, the labels that half of the audits stay below.
     people
@@ -107,6 +113,11 @@ class Forecast(JsonValue):
         return self.median is not None
 
     @property
+    def is_open_ended(self) -> bool:
+        """Whether a typical cost is known and no figure that 90% of the audits stay below."""
+        return self.is_decidable and self.cost["0.9"] is None
+
+    @property
     def decides(self) -> float | None:
         """The share of the trial runs that ended with a verdict; None without trial runs."""
         if self.verdicts is None:
@@ -129,7 +140,8 @@ class Forecast(JsonValue):
         between and beyond them the logarithm of the cost is taken as normal, with one standard
         deviation below the median and one above it. ``held`` is the money of each group's open
         requests: the share of them that ends badly in this case will be spent, whatever the first
-        outcomes say. The tuple is empty where this past cannot decide.
+        outcomes say. The tuple is empty where this past cannot decide. Where the forecast is
+        open-ended, the deviation above the median is taken to be that below it.
 
         Examples
         --------
@@ -188,8 +200,9 @@ class Forecast(JsonValue):
         text = f"if {self.scenario.name}: "
         if self.is_decidable:
             costs = []
+            not_given = "cannot be reached" if self.trial_runs else "open-ended"
             for quantile, cost in self.cost.items():
-                amount = "cannot be reached" if cost is None else format_number(cost, 4)
+                amount = not_given if cost is None else format_number(cost, 4)
                 costs.append(f"{float(quantile):.0%} {amount}")
             text += f"{self.scenario.expect}; cost {', '.join(costs)}"
             text += f"; about {self.people:,.0f} people must arrive"
@@ -268,6 +281,8 @@ class ForecastParts(NamedTuple):
         Epsilons between the gap and the wrong answer; fewer where a finite past costs precision.
     labels
         The labels of each group behind ``work``.
+    is_open_ended
+        Whether the past is finite and luck decides when an audit ends.
     """
 
     verdict: Verdict
@@ -276,6 +291,7 @@ class ForecastParts(NamedTuple):
     pilot_cost: float
     distance: float
     labels: Array
+    is_open_ended: bool = False
 
 
 def median_cost(parts: ForecastParts, constants: ForecastConstants = FITTED_CONSTANTS) -> float:
@@ -301,6 +317,7 @@ class Forecaster:
         self._cells = history.cells
         self._question = question
         self._costs = costs
+        self._is_past_exact = history.exact
         self._work_now = LabelWork(Past(history.cells, history.exact), question, costs)
         # Outcomes of approved people that are unknown stay unknown in an unlimited past.
         self._work_unlimited = LabelWork(Past(history.cells, exact=True), question, costs)
@@ -331,13 +348,15 @@ class Forecaster:
         median = median_cost(parts)
         is_near = parts.distance < 1.0
         low_factor, high_factor = FITTED_CONSTANTS.spread[parts.verdict][is_near]
+        low = low_factor * median
+        high = None if parts.is_open_ended else high_factor * median
         label_counts = parts.labels * median / max(parts.work, 1e-9)
         label_counts = np.maximum(label_counts, PILOT_LABELS * self._work_now.reachable)
         labels = dict(zip(self._work_now.groups, label_counts.tolist(), strict=True))
-        factors = zip(COST_QUANTILES, (low_factor, 1.0, high_factor), strict=True)
+        figures = zip(COST_QUANTILES, (low, median, high), strict=True)
         return Forecast(
             scenario=case,
-            cost={f"{quantile:g}": factor * median for quantile, factor in factors},
+            cost={f"{quantile:g}": figure for quantile, figure in figures},
             labels=labels,
             people=arrivals_needed(self._cells, labels),
         )
@@ -346,6 +365,10 @@ class Forecaster:
         """Return what the forecast of a case is made of."""
         fair_work = self._work_now.for_verdict(Verdict.FAIR, case.r)
         unfair_work = self._work_now.for_verdict(Verdict.UNFAIR, case.r)
+        if not np.isfinite(min(fair_work.cost, unfair_work.cost)):
+            parts = self._split_by_luck(case)
+            if parts is not None:
+                return parts
         if fair_work.cost <= unfair_work.cost:
             verdict = Verdict.FAIR
             work = fair_work
@@ -357,11 +380,13 @@ class Forecaster:
             other_work = fair_work
             gap_to_wrong_answer = case.gap - self._question.gamma
         distance = max(gap_to_wrong_answer / self._question.epsilon, 0.0)
+        is_open_ended = False
         if 0.0 < work.cost < np.inf:
             # Work grows with the inverse square of the distance that the past leaves. So the root
             # of how much less work an unlimited past needs is the part that a finite one leaves.
             work_unlimited = self._work_unlimited.for_verdict(verdict, case.r)
             distance *= min(work_unlimited.cost / work.cost, 1.0) ** 0.5
+            is_open_ended = not self._is_past_exact and distance < OPEN_ENDED_DISTANCE
         return ForecastParts(
             verdict=verdict,
             work=work.cost,
@@ -369,6 +394,30 @@ class Forecaster:
             pilot_cost=self._work_now.pilot_cost(case.r),
             distance=distance,
             labels=work.labels,
+            is_open_ended=is_open_ended,
+        )
+
+    def _split_by_luck(self, case: Scenario) -> ForecastParts | None:
+        """Return what a case in the grey zone takes that luck ends; None if it hardly would.
+
+        It goes by what an unlimited past takes for the verdict that takes less. Where that is
+        nothing, past rows would have to decide, and there are too few of them.
+        """
+        error = self._work_now.past_error_of_gap(case.r)
+        if error is None or error > MOST_PAST_ERROR * self._question.epsilon:
+            return None
+        works = {v: self._work_unlimited.for_verdict(v, case.r) for v in DECIDED_VERDICTS}
+        verdict = min(DECIDED_VERDICTS, key=lambda v: works[v].cost)
+        if not 0.0 < works[verdict].cost < np.inf:
+            return None
+        return ForecastParts(
+            verdict=verdict,
+            work=works[verdict].cost,
+            other_work=np.inf,  # the other verdict's luck is counted in what was measured
+            pilot_cost=self._work_now.pilot_cost(case.r),
+            distance=1.0,
+            labels=works[verdict].labels,
+            is_open_ended=True,
         )
 
     def _rows_needed(self, cases: Sequence[Scenario]) -> list[float | None]:

@@ -392,8 +392,13 @@ def _advise(free: Check, cases: Sequence[Forecast]) -> tuple[str | None, str]:
         )
         return AdaptiveAudit.name, advice
     largest_cost = max(math.inf if case.cost["0.9"] is None else case.cost["0.9"] for case in cases)
-    if largest_cost == math.inf:
+    if largest_cost == math.inf and any(case.trial_runs for case in cases):
         advice += f"; more than one audit in ten{dearest_case} ends without a verdict"
+    elif largest_cost == math.inf:
+        advice += (
+            f"; some audits{dearest_case} cost many times as much or end without a verdict, "
+            "because luck decides which answer comes"
+        )
     else:
         advice += f"; at most {format_figures(largest_cost)} nine times in ten{dearest_case}"
     return AdaptiveAudit.name, advice

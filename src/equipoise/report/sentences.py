@@ -266,7 +266,11 @@ def describe_expected_cost(forecast: Forecast, status: Status) -> str:
         return f"An audit like this one {forecast.missing}. {assumption}"
     amounts = forecast.range_in_all(status.spent, status.held)
     low, middle, high = (_format_amount(amount, status) for amount in amounts)
-    text = f"Estimated total cost: {middle} (80% range {low} to {high}). {assumption}"
+    if forecast.is_open_ended:
+        range_text = f"at least {low} in 9 of 10 cases, with no upper figure"
+    else:
+        range_text = f"80% range {low} to {high}"
+    text = f"Estimated total cost: {middle} ({range_text}). {assumption}"
     return text + _describe_missing_groups(forecast, status)
 
 

@@ -79,7 +79,8 @@ def cost_facts(report: Report) -> list[tuple[str, str]]:
         low, middle, high = (format_figures(amount / 10**status.decimals) for amount in amounts)
         unit = f" {status.currency}" if status.currency else ""
         facts.append(("Estimated total", f"{middle}{unit}"))
-        facts.append(("80% range of the estimate", f"{low} to {high}{unit}"))
+        highest = "no upper figure" if report.forecast.is_open_ended else f"{high}{unit}"
+        facts.append(("80% range of the estimate", f"{low} to {highest}"))
     facts.append((f"Denials overridden, of {n_denied:,}", f"{report.finding.labels:,}"))
     facts.append(("Overrides that ended badly", f"{n_bad:,}"))
     facts.append(("People during the audit", f"{status.people:,}"))

@@ -98,3 +98,35 @@ def test_many_groups_are_forecast_as_well() -> None:
     (seen,) = forecast(history, question, COSTS, [case])
     assert seen.is_decidable
     assert set(seen.labels) == set(cells)
+
+
+def cells_where_fewer_are_approved(good_share: float, rows: int) -> Cells:
+    """Return the counts of four groups; of B only so many are approved with a good outcome."""
+    shares = dict.fromkeys("ABCD", 0.3) | {"B": good_share}
+    return Cells(
+        {
+            group: GroupCells(round(p1 * rows), round(0.1 * rows), round((0.9 - p1) * rows))
+            for group, p1 in shares.items()
+        }
+    )
+
+
+def test_in_the_middle_of_the_grey_zone_a_finite_past_leaves_the_cost_open() -> None:
+    question = Question("equal_opportunity", gamma=0.0, epsilon=0.3)
+    cells = cells_where_fewer_are_approved(0.2, 40_000)
+    (case,) = scenarios(cells, question, dict.fromkeys("ABCD", 0.3))
+    assert 0.35 < case.gap / question.epsilon < 0.65
+    (finite,) = forecast(History.from_cells(cells), question, COSTS, [case])
+    assert finite.median is not None
+    assert finite.cost["0.9"] is None
+    short = History.from_cells(cells_where_fewer_are_approved(0.2, 300))
+    assert forecast(short, question, COSTS, [case])[0].median is None
+
+
+def test_where_one_answer_is_right_the_cost_has_an_upper_figure() -> None:
+    question = Question("equal_opportunity", gamma=0.2, epsilon=0.2)
+    cells = cells_where_fewer_are_approved(0.28, 40_000)
+    (case,) = scenarios(cells, question, dict.fromkeys("ABCD", 0.3))
+    assert case.expect == "FAIR"
+    (seen,) = forecast(History.from_cells(cells), question, COSTS, [case])
+    assert seen.cost["0.9"] is not None
