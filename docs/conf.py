@@ -34,6 +34,7 @@ myst_heading_anchors = 3
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
+nb_execution_in_temp = True  # files that a notebook writes are not left in this folder
 nb_merge_streams = True
 
 # Docstrings are numpydoc; a page per public name is written by the extension `api_pages`.

@@ -33,7 +33,6 @@ SLOW_GUIDES = [
     "docs/how-to/look-first.md",
     "docs/how-to/papers-audits.md",
     "docs/how-to/read-data.md",
-    "docs/start/classifier.md",
     "docs/understand/legal.md",
 ]
 
