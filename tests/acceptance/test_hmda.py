@@ -117,7 +117,7 @@ def test_questions_are_printed_as_json_without_a_terminal(folder: Path) -> None:
 
 
 def test_a_person_at_a_terminal_answers_by_numbers(tmp_path: Path) -> None:
-    write_files(tmp_path, rows=3000)
+    write_files(tmp_path, rows=1000)
     keyboard, terminal = pty.openpty()
     program = subprocess.Popen(
         [BIN / "equipoise", "read", "lar.csv", "performance.csv"],

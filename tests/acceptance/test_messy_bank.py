@@ -33,21 +33,22 @@ from tests.support.postgres import in_memory
 from tests.support.serving import PAST, serving
 
 ASKED = eq.Question("equal_opportunity", gamma=0.05, epsilon=0.05)
+ROWS = quick(12_000, full=50_000)
 MONTHS, A_MONTH = 30, 1_000  # at most
 
 
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of 50,000 applications."""
-    return messy_bank.write_past(tmp_path_factory.mktemp("bank")).parent
+    """The folder of a table of past applications."""
+    return messy_bank.write_past(tmp_path_factory.mktemp("bank"), ROWS).parent
 
 
 def recounted(bank: Path) -> dict[str, dict[str, int]]:
     """Count the table as a person would, in pandas."""
     table = pd.read_csv(bank / "applications.csv", dtype=str, keep_default_na=False)
-    assert len(table) == 50_000
+    assert len(table) == ROWS
     table = table.drop_duplicates("application")
-    assert len(table) == 49_880
+    assert len(table) == ROWS - 120
     table = table[table.decision != "Withdrawn"]
     names = {"": "not stated", "white": "White", "black": "Black"}
     counts = {}

@@ -14,6 +14,7 @@ from equipoise.ledger.proof import verify_export
 from equipoise.protocol import Want
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
+from tests.profiles import quick
 
 CELLS = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 CASES: dict[str, tuple[str, Any, dict[str, Any]]] = {
@@ -67,7 +68,7 @@ def test_the_verdict_does_not_depend_on_the_order_of_outcomes(ledger: str, case:
         live = LiveAudit.create(
             ledger,
             f"{case} {attempt}",
-            CELLS.past(3000, 0),
+            CELLS.past(quick(None, full=3000), 0),
             question,
             Costs(label=1),
             audit=audit,

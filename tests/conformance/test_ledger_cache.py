@@ -33,9 +33,9 @@ from tests.profiles import quick
 
 CACHE_EVERY = 15  # events, so that audits of a hundred people have a cache
 OPEN_QUESTION = Question(gamma=0.2656, epsilon=0.02)  # the truth is between both answers: no end
-N_AUDITS = quick(6, full=300)
-N_CHANGES = quick(20, full=1000)
-N_VERIFIED = quick(6, full=1000)  # forged states of which `verify` is asked
+N_AUDITS = quick(4, full=300)
+N_CHANGES = quick(12, full=1000)
+N_VERIFIED = quick(4, full=1000)  # forged states of which `verify` is asked
 
 
 @pytest.fixture(autouse=True)

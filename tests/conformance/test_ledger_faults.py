@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.profiles import quick
 from tests.torture.ledger_disk import NoMount, fill_disk
 from tests.torture.ledger_kill import kill_writers, place
 from tests.torture.ledger_model import run_machine
@@ -34,8 +35,9 @@ def test_verify_is_right_while_writers_are_at_work(either: str) -> None:
 
 
 def test_every_change_of_a_table_is_found(tmp_path: Path) -> None:
-    tried, escaped = tamper_with_tables(f"{tmp_path}/ledger.db", 60, seed=3)
-    assert (tried, escaped) == (60, [])
+    changes = quick(30, full=60)
+    tried, escaped = tamper_with_tables(f"{tmp_path}/ledger.db", changes, seed=3)
+    assert (tried, escaped) == (changes, [])
 
 
 def test_a_full_disk_acknowledges_nothing_that_is_not_stored() -> None:
@@ -56,4 +58,4 @@ def test_every_change_of_an_export_is_found() -> None:
 
 
 def test_a_random_machine_and_a_plain_model_agree() -> None:
-    run_machine(runs=12, steps=40, number=7)
+    run_machine(runs=quick(6, full=12), steps=40, number=7)

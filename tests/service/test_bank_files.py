@@ -25,7 +25,7 @@ READING = {
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> History:
-    lar, performance = write_files(tmp_path_factory.mktemp("hmda"), rows=6000)
+    lar, performance = write_files(tmp_path_factory.mktemp("hmda"), rows=2000)
     return History.read(lar, outcomes=performance, **READING)
 
 
@@ -86,7 +86,7 @@ def test_waiting_is_in_status_page_and_replies(served: Served) -> None:
 def test_words_of_the_files_are_understood_over_http_and_in_uploads(
     served: Served, history: History
 ) -> None:
-    question = eq.Question("equal_opportunity", 0.05, 0.1)
+    question = eq.Question("equal_opportunity", 0.05, 0.2)
     served.as_("auditor")
     remote = RemoteAudit.create(
         *(served.url, "words", history, question, eq.Costs(label=100)),
@@ -129,6 +129,7 @@ def test_an_audit_begun_without_words_is_found_again_with_them(
 ) -> None:
     auditor = served.as_("auditor")
     body = {"past": history.cells.to_dict(), "costs": {"label": 100}, "confirm": True}
+    body["question"] = eq.Question("equal_opportunity", 0.05, 0.2).to_dict()
     first = auditor.put("/v1/audits/older", json=body)
     assert first.status_code == 200, first.text
     assert history.coding is not None

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from equipoise.ledger import LiveAudit, Status
+from tests.profiles import quick
 from tests.support.postgres import in_memory
 from tests.support.serving import ASK, Served, serving
 from tests.torture.service_kill import kill_workers
@@ -20,8 +21,8 @@ from tests.torture.service_kill import kill_workers
 
 def test_nothing_acknowledged_is_lost_when_workers_are_killed() -> None:
     with TemporaryDirectory(dir=in_memory()) as directory:
-        found = kill_workers(directory, f"{directory}/ledger.db", kills=6, seed=0)
-    assert found.acknowledged > 20
+        found = kill_workers(directory, f"{directory}/ledger.db", kills=quick(4, full=6), seed=0)
+    assert found.acknowledged > quick(10, full=20)
     assert (found.lost, found.answered_differently) == (0, 0)
     assert (found.requested_twice, found.wrong_money) == (0, 0)
 

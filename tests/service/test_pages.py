@@ -16,6 +16,7 @@ from pathlib import Path
 
 import httpx
 import openpyxl
+import pytest
 
 import equipoise as eq
 from equipoise.history import History
@@ -23,7 +24,9 @@ from equipoise.ledger import LiveAudit
 from equipoise.ledger.commands import Correct
 from equipoise.ledger.proof import read_checkpoints
 from equipoise.planning.case_rows import case_rows
+from equipoise.service import pages_check
 from tests.conformance.ledgers import create, run
+from tests.profiles import quick
 from tests.service.attacking import clicked, form_key, log_in
 from tests.support.serving import ASK, PAST, Served
 
@@ -249,11 +252,15 @@ def test_money_is_in_one_unit_and_no_digit_of_it_is_lost(served: Served) -> None
     assert browser.post("/audits", data={**form, "budget": "12,345.67"}).status_code == 303
 
 
-def test_a_plan_takes_what_sliders_say_and_trial_runs(served: Served) -> None:
+def test_a_plan_takes_what_sliders_say_and_trial_runs(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Between 3acd69ad and 1de47181 the browser had neither slider nor a place for trial runs."""
     browser = log_in(served)
     form = {"cells": json.dumps(PAST), "form_key": form_key(browser.get("/check").text)}
     form |= {"metric": "equal_opportunity", "tolerance": "10", "margin": "20"}
+    runs = quick(3, full=pages_check.TRIAL_RUNS)
+    monkeypatch.setattr(pages_check, "TRIAL_RUNS", runs)
 
     def plan(**fields: str) -> str:
         return browser.post("/check", data={**form, "step": "plan", **fields}).text
@@ -273,11 +280,11 @@ def test_a_plan_takes_what_sliders_say_and_trial_runs(served: Served) -> None:
     assert 'value="20" aria-label' in low  # the slider stays where it was put
     asked = eq.Question("equal_opportunity", 0.1, 0.2)
     made = eq.plan(
-        eq.History.from_cells(PAST), asked, denied_rate=dict.fromkeys(PAST, 0.2), trial_runs=12
+        eq.History.from_cells(PAST), asked, denied_rate=dict.fromkeys(PAST, 0.2), trial_runs=runs
     )
     trials = plan(**known, denied_rate_0="20", denied_rate_1="20", step="trials")
     assert "Trial runs</h3>" in trials
-    assert "12 trial runs a case" in trials
+    assert f"{runs} trial runs a case" in trials
     (row,) = case_rows(made)
     assert "Runs with a verdict" in row
     for name, figure in row.items():

@@ -163,7 +163,7 @@ def test_rows_that_swell_are_refused_before_they_reach_the_server(limited: Serve
 
 
 def test_outcomes_of_a_second_file_are_joined(limited: Served, tmp_path: Path) -> None:
-    lar, performance = write_files(tmp_path, rows=4000)
+    lar, performance = write_files(tmp_path, rows=1000)
     browser = log_in(limited)
     form = {
         "form_key": form_key(browser.get("/check").text),
@@ -185,6 +185,6 @@ def test_outcomes_of_a_second_file_are_joined(limited: Served, tmp_path: Path) -
     }
     answer = browser.post("/check", data=form, files=files, timeout=300.0)
     assert answer.status_code == 200, answer.text
-    assert "<dt>Rows read</dt><dd>4,000</dd>" in answer.text
+    assert "<dt>Rows read</dt><dd>1,000</dd>" in answer.text
     assert "25 rows of " in answer.text
     assert "/tmp" not in answer.text

@@ -47,11 +47,11 @@ def applicants(chance: random.Random) -> Iterator[Applicant]:
         yield Applicant("" if chance.random() < 0.01 else race, approved, good)
 
 
-def write_past(folder: Path) -> Path:
+def write_past(folder: Path, size: int = ROWS) -> Path:
     """Write ``applications.csv``."""
     chance = random.Random(SEED)
     rows = []
-    for number, person in zip(range(ROWS - TWICE), applicants(chance), strict=False):
+    for number, person in zip(range(size - TWICE), applicants(chance), strict=False):
         day = date(2022, 1, 1) + timedelta(days=chance.randrange(3 * 365))
         decision = "Approved" if person.approved else "Declined"
         status = ("Paid" if person.good else "Default") if person.approved else ""

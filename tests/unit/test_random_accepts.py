@@ -116,7 +116,7 @@ def table(seed: int, groups: int) -> dict[str, GroupCells]:
 @pytest.mark.parametrize("groups", quick([2, 3], full=[2, 3, 4]))
 def test_renamed_groups_get_the_same_answer(groups: int, accepts: bool) -> None:
     """Of check, and of an audit before and after labels; also where the past tells none apart."""
-    question = eq.Question("equal_opportunity", 0.05, 0.1, 0.3)
+    question = eq.Question("equal_opportunity", 0.05, quick(0.2, full=0.1), 0.3)
     for seed in range(quick(1, full=256)):
         cells = table(seed, groups)
         if not accepts:
@@ -163,7 +163,7 @@ def bounds(finding: eq.Finding) -> tuple[object, ...]:
 
 def test_silence_only_lowers_the_evidence() -> None:
     """Whatever is hidden, of every cell; so nobody gets a verdict by hiding outcomes."""
-    question = eq.Question("equal_opportunity", 0.05, 0.1, 0.1)
+    question = eq.Question("equal_opportunity", 0.05, quick(0.2, full=0.1), 0.1)
     for seed in range(quick(1, full=4)):
         cells, rng = table(seed, 3), np.random.default_rng(seed)
         whole = eq.AdaptiveAudit(eq.History.from_cells(Cells(cells)), question, eq.Costs())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,20 +23,30 @@ ARRIVALS = ["person,group,decision", *(f"p{number},A,0" for number in range(2_50
 Run = Callable[[str], tuple[int, str]]
 
 
+def invoke(command: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, shlex.split(command))
+    return done.exit_code, done.stderr
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ledger with an audit called loans."""
+    folder = tmp_path_factory.mktemp("begun")
+    with contextlib.chdir(folder):
+        write("past.csv", *PAST)
+        assert invoke(f"audit new loans past.csv {COLUMNS} --ledger ledger.json")[0] == 0
+    return folder / "ledger.json"
+
+
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return a function that runs a command in a folder with an audit called loans."""
+def run(begun: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a function that runs a command in a folder with a copy of the ledger."""
     monkeypatch.chdir(tmp_path)
-
-    def invoke(command: str) -> tuple[int, str]:
-        done = CliRunner().invoke(app, shlex.split(command))
-        return done.exit_code, done.stderr
-
     write("past.csv", *PAST)
     write("arrivals.csv", *ARRIVALS)
     Path("link.csv").symlink_to("arrivals.csv")
     os.link("arrivals.csv", "hard.csv")
-    assert invoke(f"audit new loans past.csv {COLUMNS} --ledger ledger.json")[0] == 0
+    shutil.copy(begun, "ledger.json")
     return invoke
 
 

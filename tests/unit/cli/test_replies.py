@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,18 +29,27 @@ ASKED = ("--metric", "equal_opportunity", "--leave-out", "Joint", "--label-cost"
 Run = Callable[..., str]
 
 
+def invoke(command: str, code: int = 0) -> str:
+    done = CliRunner().invoke(app, ["audit", *shlex.split(command)])
+    assert done.exit_code == code, done.output
+    return done.stderr if code else done.stdout
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an audit called hmda."""
+    folder = tmp_path_factory.mktemp("begun")
+    with contextlib.chdir(folder):
+        Path("past.csv").write_text("\n".join(ROWS) + "\n")
+        invoke(shlex.join(["new", "hmda", "past.csv", *READ, *ASKED, "--budget", "60"]))
+    return folder
+
+
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return what runs a command in a folder of its own, with an audit called hmda."""
+def run(begun: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return what runs a command in a folder of its own, a copy of that one."""
+    shutil.copytree(begun, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-
-    def invoke(command: str, code: int = 0) -> str:
-        done = CliRunner().invoke(app, ["audit", *shlex.split(command)])
-        assert done.exit_code == code, done.output
-        return done.stderr if code else done.stdout
-
-    Path("past.csv").write_text("\n".join(ROWS) + "\n")
-    invoke(shlex.join(["new", "hmda", "past.csv", *READ, *ASKED, "--budget", "60"]))
     return invoke
 
 

@@ -7,6 +7,7 @@ import re
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -20,6 +21,8 @@ from equipoise.cli import app
 from equipoise.ledger import LiveAudit, Status
 from equipoise.question import Verdict
 from equipoise.service import Role, TokenStore, demonstration
+from equipoise.worlds.data import fico_lender
+from tests.profiles import FULL
 
 
 @pytest.fixture
@@ -95,6 +98,9 @@ def test_the_demonstration_lives_and_its_link_logs_in(
     few = {demonstration.DEMONSTRATION_AUDIT: 100, demonstration.WAITING_AUDIT: 100}
     at_start = demonstration.PEOPLE_AT_START | few
     monkeypatch.setattr(demonstration, "PEOPLE_AT_START", at_start)
+    if not FULL:  # a lender with fewer groups to compare
+        two = partial(fico_lender, groups=("White", "Black"))
+        monkeypatch.setattr(demonstration, "fico_lender", two)
     words = ["serve", "--demo", "--ledger", ledger, "--port", str(port)]
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(CliRunner().invoke, app, words)

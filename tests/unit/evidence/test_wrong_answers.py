@@ -125,14 +125,14 @@ def test_a_group_without_denied_people_is_compared_up_to_the_boundary(
 ) -> None:
     """Its rates are constant; a cell that the other group's boundary cuts must stay."""
     rng, tried = np.random.default_rng(7), 0
-    for _ in range(6):
+    for _ in range(quick(3, full=6)):
         known, other = rng.dirichlet([1, 1]), rng.dirichlet([3, 3, 2])
         world = CellWorld.from_shares({"A": (*known, 0.0, 0.0), "B": (*other, 0.5)})
         question = Question(metric, 0.3, 0.1, compare=compare)
         design = AuditDesign(world.past(), question)
         points = [
             [r[group] for group in design.groups]
-            for x in np.linspace(0.0005, 0.9995, 1000).tolist()
+            for x in np.linspace(0.0005, 0.9995, quick(300, full=1000)).tolist()
             if CellWorld(world.cells, r := {"A": 0.0, "B": x}).gap(metric, compare) <= 0.3
         ]
         tried += len(points)

@@ -18,6 +18,7 @@ from equipoise.report import Report, to_html, write_report
 from equipoise.report.drawing import round_ticks
 from equipoise.report.event_log import log_rows
 from equipoise.worlds import CellWorld
+from tests.profiles import quick
 from tests.support.simulated import simulate_live
 
 pytestmark = pytest.mark.slow
@@ -161,7 +162,9 @@ def test_a_threshold_below_the_proof_is_not_called_proven() -> None:
 )
 def test_every_metric_has_a_report(metric: str, compare: Literal["difference", "ratio"]) -> None:
     question = Question(metric, gamma=0.05, epsilon=0.1, compare=compare)
-    live = LiveAudit.create("sqlite://", "x", WORLD.past(2000, 0), question, COSTS)
+    live = LiveAudit.create(
+        "sqlite://", "x", WORLD.past(quick(None, full=2000), 0), question, COSTS
+    )
     html = to_html(brief(live))
     assert html.startswith("<!doctype html>")
     assert "script" not in html
