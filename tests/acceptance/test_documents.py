@@ -25,11 +25,11 @@ PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"] + [
     if DOCS / "generated" not in path.parents
 ]
 GUIDES = [
-    "docs/how-to/ask-tell.md",
     "docs/how-to/choose-a-question.md",
     "docs/start/court.md",
 ]
 SLOW_GUIDES = [
+    "docs/how-to/ask-tell.md",
     "docs/how-to/look-first.md",
     "docs/how-to/papers-audits.md",
     "docs/how-to/read-data.md",

@@ -144,6 +144,7 @@ def test_from_two_files_to_a_verdict_with_every_part_of_a_question(
     context.close()
 
 
+@only_in_full
 def test_a_check_fits_a_phone_and_offers_no_audit_that_is_not_needed(
     served: Served, few_rows: tuple[Path, Path], browser: Browser
 ) -> None:

@@ -12,6 +12,7 @@ from tests.acceptance.shell import run_module, run_paper
 from tests.profiles import only_in_full
 
 
+@only_in_full  # the chapters have tests of their own in every run
 def test_one_command_writes_everything_and_a_second_run_keeps_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

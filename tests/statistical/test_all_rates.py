@@ -11,7 +11,7 @@ from tests.support.boundaries import QUESTION, Row, all_rates_missed, boundaries
 ALARM = 1e-4
 
 
-@pytest.mark.parametrize("past", [None, 20_000])
+@pytest.mark.parametrize("past", quick([None], full=[None, 20_000]))
 def test_verdict_and_all_intervals_are_right_together(past: int | None) -> None:
     runs = quick(12, full=200) if past is None else quick(5, full=60)
     for edge in boundaries("half approved", QUESTION):

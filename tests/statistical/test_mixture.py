@@ -16,7 +16,7 @@ from tests.profiles import quick
 ALARM = 1e-4
 
 
-@pytest.mark.parametrize("method", ["importance", "auto"])
+@pytest.mark.parametrize("method", quick(["auto"], full=["importance", "auto"]))
 def test_standard_errors_are_honest(method: str) -> None:
     """z-scores of every entry of theta have an sd that chi-squared allows."""
     family, cut, runs = Gaussian("full"), HalfSpace([0.6, 0.8], 0.4), quick(50, full=200)

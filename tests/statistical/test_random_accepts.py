@@ -17,7 +17,7 @@ ALARM = 1e-4
 
 
 @pytest.mark.parametrize(
-    ("groups", "delta"), quick([(2, 0.1), (5, 0.1)], full=[(2, 0.1), (3, 0.05), (5, 0.1)])
+    ("groups", "delta"), quick([(2, 0.1)], full=[(2, 0.1), (3, 0.05), (5, 0.1)])
 )
 @pytest.mark.parametrize("attack", ["chosen silence", "weekly looks"])
 def test_an_attack_does_not_mislead(attack: str, groups: int, delta: float) -> None:

@@ -13,8 +13,11 @@ from tests.profiles import quick
 from tests.support.score_audits import QUESTION, one
 
 ALARM = 1e-4
-RUNS = quick(3, full=200)
-POINTS = ("FAIR, lying score", "UNFAIR, lying score", "FAIR, late, any score")
+RUNS = quick(5, full=200)  # with fewer than five the test could not fail
+POINTS = quick(
+    ["FAIR, lying score"],
+    full=["FAIR, lying score", "UNFAIR, lying score", "FAIR, late, any score"],
+)
 
 
 @pytest.mark.parametrize("point", POINTS)

@@ -188,7 +188,7 @@ def hidden(
 def test_a_file_that_grows_brings_labels_only() -> None:
     """Bets are those of the first look; a file in which somebody is missing is refused."""
     cells = {group: replace(own, random_accepts=(3, 2, 5)) for group, own in table(1, 3).items()}
-    question = eq.Question("equal_opportunity", 0.05, 0.1)
+    question = eq.Question("equal_opportunity", 0.05, quick(0.2, full=0.1))
     audit = eq.AdaptiveAudit(eq.History.from_cells(Cells(cells)), question, eq.Costs())
     assert audit.evidence is not None
     later = dict.fromkeys(cells, (8, 4, 6))

@@ -93,7 +93,7 @@ def test_the_audit_that_follows_the_advice_reaches_a_verdict() -> None:
     assert live.finding.verdict is eq.Verdict.UNFAIR
 
 
-@pytest.mark.parametrize("groups", [2, 4])
+@pytest.mark.parametrize("groups", quick([3], full=[2, 4]))
 def test_groups_that_are_alike_keep_nothing_open(groups: int) -> None:
     """Small pasts are refused nowhere if no group stands out: leaving one out would not help."""
     counts = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
@@ -102,7 +102,7 @@ def test_groups_that_are_alike_keep_nothing_open(groups: int) -> None:
 
 
 def test_many_groups_are_tested_and_only_small_ones_are_named() -> None:
-    sizes = quick([20_000, 8_000, 70, 60, 50], full=[40_000, 10_000, 8_000, 5_000, 70, 60, 50])
+    sizes = quick([10_000, 8_000, 70, 60], full=[40_000, 10_000, 8_000, 5_000, 70, 60, 50])
     cells = {
         f"g{size}": {
             "approved_positive": round(0.60 * size),
@@ -113,8 +113,8 @@ def test_many_groups_are_tested_and_only_small_ones_are_named() -> None:
     }
     obstacle = find_obstacle(eq.History.from_cells(cells), QUESTION, eq.Costs())
     assert obstacle is not None
-    assert set(obstacle.groups) == {"g50", "g60", "g70"}
-    alike = eq.History.from_cells({f"g{n}": cells["g8000"] for n in range(quick(4, full=6))})
+    assert set(obstacle.groups) == {f"g{size}" for size in sizes if size < 100}
+    alike = eq.History.from_cells({f"g{n}": cells["g8000"] for n in range(quick(3, full=6))})
     assert find_obstacle(alike, QUESTION, eq.Costs()) is None
 
 

@@ -161,7 +161,7 @@ def test_a_threshold_below_the_proof_is_not_called_proven() -> None:
     ("metric", "compare"), [(m, ("difference", "ratio")[i % 2]) for i, m in enumerate(METRICS)]
 )
 def test_every_metric_has_a_report(metric: str, compare: Literal["difference", "ratio"]) -> None:
-    question = Question(metric, gamma=0.05, epsilon=0.1, compare=compare)
+    question = Question(metric, gamma=0.05, epsilon=quick(0.3, full=0.1), compare=compare)
     live = LiveAudit.create(
         "sqlite://", "x", WORLD.past(quick(None, full=2000), 0), question, COSTS
     )
