@@ -24,12 +24,12 @@ def quick(value: T, *, full: T) -> T:
 
 
 def examples(count: int) -> settings:
-    """Return hypothesis settings: half as many examples, ten times as many in the full profile.
+    """Return hypothesis settings: a third as many examples, ten times as many in the full profile.
 
     The quick ones are the same in every run; the full profile draws new ones each time.
     """
     return settings(
-        max_examples=quick(max(count // 2, 3), full=10 * count),
+        max_examples=quick(max(count // 3, 3), full=10 * count),
         deadline=None,
         derandomize=not FULL,
         suppress_health_check=[HealthCheck.too_slow],

@@ -30,7 +30,7 @@ from tests.unit.evidence.states import weighed
 WORLD = CellWorld.from_shares(
     {"A": (0.30, 0.10, 0.60, 0.30), "B": (0.20, 0.12, 0.68, 0.40)}, shares={"A": 0.6, "B": 0.4}
 )
-QUESTION = Question(gamma=0.1, epsilon=quick(0.2, full=0.1))
+QUESTION = Question(gamma=0.1, epsilon=0.1)
 LIMIT = 30_000  # people; an audit that needs more would hang a test otherwise
 
 

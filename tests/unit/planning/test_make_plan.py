@@ -24,7 +24,7 @@ from equipoise.worlds import CellWorld, MixtureWorld
 from tests.profiles import quick
 
 WORLD = CellWorld.from_shares({"A": (0.3, 0.1, 0.6, 0.3), "B": (0.2, 0.1, 0.7, 0.3)})
-QUESTION = Question(epsilon=0.1)
+QUESTION = Question(epsilon=quick(0.2, full=0.1))
 COARSE = Question("equal_opportunity", gamma=0.2, epsilon=0.2)
 COSTS = Costs(feature=0.1, label=1.0)
 SMALL = History.from_cells(Cells({"A": GroupCells(6, 3, 9), "B": GroupCells(4, 2, 9)}))
