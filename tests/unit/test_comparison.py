@@ -253,7 +253,7 @@ BOTH_RATES = quick([], full=PRICED)
 @pytest.mark.parametrize(
     ("kind", "metric"),
     [
-        *((kind, "equal_opportunity") for kind in quick(PRICED[::2], full=PRICED)),
+        *((kind, "equal_opportunity") for kind in quick(PRICED[::3], full=PRICED)),
         *((kind, "equalized_odds") for kind in BOTH_RATES),
     ],
 )
@@ -276,7 +276,10 @@ def test_c_star_is_that_of_brute_force(kind: str, metric: str) -> None:
 
 def test_c_star_of_a_reference_and_one_other_is_that_of_both() -> None:
     world = random_world(("A", "B"), np.random.default_rng(3), 0.5)
-    for metric, by in product(("equalized_odds", "accuracy_parity"), ("difference", "ratio")):
+    for metric, by in product(
+        quick(["equalized_odds"], full=["equalized_odds", "accuracy_parity"]),
+        ("difference", "ratio"),
+    ):
         plain = Question(metric, 0.05, 0.1, compare=by)
         against = Question(metric, 0.05, 0.1, compare=Compare(by, against="A"))
         bounds = [eq.lower_bound(world, question, Costs()) for question in (plain, against)]

@@ -57,7 +57,7 @@ def test_a_new_rate_works_everywhere(metric: str, tmp_path: Path) -> None:
         )
         bound = eq.lower_bound(world, question, costs)
         assert bound == pytest.approx(brute_force(world, question, costs), rel=0.02)
-        for size in (None, 20_000):
+        for size in quick([None], full=[None, 20_000]):
             sim = eq.simulate(
                 "adaptive",
                 world,
@@ -79,11 +79,15 @@ def test_a_new_rate_works_everywhere(metric: str, tmp_path: Path) -> None:
 
 def test_a_new_rate_is_planned_and_lives_in_a_ledger(metric: str, tmp_path: Path) -> None:
     question, costs = eq.Question(metric, gamma=0.1, epsilon=0.2, delta=0.1), eq.Costs(5, 100)
-    plan = eq.plan(UNFAIR.past(), question, costs, trial_runs=4)
+    plan = eq.plan(UNFAIR.past(), question, costs, trial_runs=quick(1, full=4))
     assert (plan.recommended, plan.others) == ("adaptive", ())
     assert all(case.is_decidable for case in plan.cases)
     live = eq.LiveAudit.create(
-        str(tmp_path / "ledger.db"), "base", UNFAIR.past(50_000, 0), question, costs
+        str(tmp_path / "ledger.db"),
+        "base",
+        UNFAIR.past(quick(None, full=50_000), 0),
+        question,
+        costs,
     )
     for number, person in enumerate(UNFAIR.draw(4_000, 1)):
         if live.ask(f"p{number}", person.group, person.decision).want is Want.LABEL:

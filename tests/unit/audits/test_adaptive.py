@@ -414,7 +414,7 @@ def test_people_who_vanish_count_against_the_auditor() -> None:
         return None if rng.random() < 0.04 else 0
 
     whole, holes = [], []
-    for seed in range(3):
+    for seed in range(quick(2, full=3)):
         audit = audited(WORLD)
         finding = run(audit, WORLD, seed, delay=vanish, people=8_000)
         assert finding.verdict in (Verdict.UNFAIR, Verdict.INCONCLUSIVE)
@@ -427,7 +427,7 @@ def test_people_who_vanish_count_against_the_auditor() -> None:
 
 def test_everybody_vanishing_decides_nothing() -> None:
     audit = audited(WORLD)
-    finding = run(audit, WORLD, 0, delay=lambda outcome, rng: None, people=5_000)
+    finding = run(audit, WORLD, 0, delay=lambda outcome, rng: None, people=quick(2_000, full=5_000))
     assert finding.verdict is Verdict.INCONCLUSIVE
     assert finding.lower <= WORLD.gap(QUESTION.metric) <= finding.upper
 

@@ -71,7 +71,7 @@ def instances(
     return out
 
 
-@pytest.mark.parametrize("at", range(0, 2 * len(PRICED), quick(2, full=1)))
+@pytest.mark.parametrize("at", range(0, 2 * len(PRICED), quick(3, full=1)))
 def test_equals_brute_force(at: int) -> None:
     world, question = instances(2 * len(PRICED), 2)[at]
     for costs in (Costs(), Costs(0.05, 1.0, groups={"g1": Costs(0.2, 0.5)})):
