@@ -59,7 +59,7 @@ NEAR_ZONE = 0.55  # boxes deeper than this share of the third size rest on label
 LEAST_LABEL_SHARE = 0.1  # of the size of a bet on labels, where past rows have won the rest
 PARTS = 4  # of either side of a box, if it is cut because it keeps an answer from being given
 N_DIRECTIONS = 3  # of bets on labels: both groups move, a alone, b alone
-MOST_CUT_SIDES = 4_000  # whose gains are kept, for the sake of memory: about 15 kB each
+MOST_KEPT_GAINS = 1_000_000  # numbers: gains over cut sides that are kept, for the sake of memory
 _CORNERS = 4
 
 
@@ -362,6 +362,7 @@ class BoxMaker:
         self._grids: dict[object, Array] = {}
         self._gains_of_cut_sides: dict[object, dict[int, Gains]] = {}
         self._opposite_of_cut_sides: dict[object, dict[int, Flags]] = {}
+        self._n_kept_gains = 0  # numbers
 
     def boxes(self, piece: Piece) -> CornerCells:
         """Return the boxes of a piece that past rows alone do not refute, with bets on labels."""
@@ -479,6 +480,7 @@ class BoxMaker:
             gains = self.rows(claim.rate, group).gains(ends, levels, sign, place.needed)
             for n, cell in enumerate(missing.tolist()):
                 kept[cell] = gains.select(slice(n * PARTS, (n + 1) * PARTS))
+            self._n_kept_gains += gains.main.size
         return Gains.joined([kept[cell] for cell in cells.tolist()])
 
     def opposite_of_cut_sides(
@@ -500,10 +502,10 @@ class BoxMaker:
 
     def keep_few_cut_sides(self) -> None:
         """Forget what was worked out about cut sides once it is much, for the sake of memory."""
-        n_kept = sum(map(len, self._gains_of_cut_sides.values()))
-        if n_kept > MOST_CUT_SIDES:
+        if self._n_kept_gains > MOST_KEPT_GAINS:
             self._gains_of_cut_sides.clear()
             self._opposite_of_cut_sides.clear()
+            self._n_kept_gains = 0
 
     def forget_gains(self) -> None:
         """Forget what past rows make of bets over whole grids: boxes hold all that is needed."""

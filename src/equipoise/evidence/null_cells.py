@@ -13,10 +13,12 @@ correction.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Protocol, Self
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -414,11 +416,6 @@ class CornerCells(NullCells):
             parts, box = self.pieces[place].parts(i, j, bets)
             yield parts, cells[of_piece[box]]
 
-    @cached_property
-    def kept_parts(self) -> BoxParts:
-        """The parts of the boxes, for all audits that have this cover: they rest on no label."""
-        return BoxParts(self)
-
     def log_wealth(self, counts: Array, cells: CellIndex, scored: Array | float = 0.0) -> Array:
         """Return the log of what bets have become, shape (…, 4, cells, bets)."""
         factors = self.log_factor[..., cells, :]
@@ -494,6 +491,23 @@ class BoxParts:
                 if len(places) or box not in self._parts:
                     self._parts[box] = parts.select(places)
         return CornerCells.joined([self._parts[box] for box in boxes.tolist()])
+
+
+# Parts rest on no label, so all audits of one cover share them. They live as long as one of these
+# audits does, or are among the latest.
+_PARTS: WeakKeyDictionary[CornerCells, ref[BoxParts]] = WeakKeyDictionary()
+_LATEST_PARTS: deque[BoxParts] = deque(maxlen=8)
+
+
+def shared_parts(boxes: CornerCells) -> BoxParts:
+    """Return the parts of a cover's boxes, the same for all audits that have this cover."""
+    known = _PARTS.get(boxes)
+    parts = None if known is None else known()
+    if parts is None:
+        parts = BoxParts(boxes)
+        _PARTS[boxes] = ref(parts)
+    _LATEST_PARTS.append(parts)
+    return parts
 
 
 def _arrays_of_boxes(kind: type[CornerCells]) -> list[str]:

@@ -109,7 +109,9 @@ class Gains:
     def select(self, cells: slice) -> Gains:
         """Return the gains over some grid cells, without the levels that none of them has."""
         width = int((self.last[cells] - self.first[cells] + 1).max(initial=0))
-        return Gains(self.first[cells], self.last[cells], self.main[cells, :, : max(width, 0)])
+        # A copy, so that the gains over all other cells can be forgotten.
+        main = self.main[cells, :, : max(width, 0)].copy()
+        return Gains(self.first[cells], self.last[cells], main)
 
     @classmethod
     def joined(cls, parts: Sequence[Gains]) -> Gains:

@@ -22,7 +22,13 @@ import numpy as np
 
 from equipoise._arrays import Array, Flags, Ints
 from equipoise.evidence.boxes import RowAnswers
-from equipoise.evidence.null_cells import BoxParts, CellIndex, CornerCells, NullCells
+from equipoise.evidence.null_cells import (
+    BoxParts,
+    CellIndex,
+    CornerCells,
+    NullCells,
+    shared_parts,
+)
 from equipoise.evidence.request_log import PENDING, UNKNOWN, CountPath, RequestLog
 from equipoise.evidence.wrong_answers import WrongAnswers
 from equipoise.question import Verdict
@@ -125,7 +131,7 @@ class CoveredSet:
         self.covers = [CoverProgress(cells, bar, np.arange(len(cells))) for cells in covers]
         for cover in self.covers:
             if cuts_boxes and isinstance(cover.cells, CornerCells):
-                cover.parts = cover.cells.kept_parts
+                cover.parts = shared_parts(cover.cells)
         self._joined: JoinedCells | None = None
 
     def restart(self) -> None:
