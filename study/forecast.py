@@ -3,8 +3,8 @@
 Each case is a random population with two to eight groups, a question, one past of 1,000 to a
 million rows (or an unlimited one) and what the denied would have done. Audits are run on that past;
 the median of their costs, where most end with a verdict, is compared with the forecast at the same
-r. Cases below 400 with even numbers fit the constants in ``planning/forecasts.py``; all others say
-how good the forecast is, those from 400 on without having been looked at before (``--first 400``).
+r. The cases below 78 fitted the constants in ``planning/forecasts.py``; others say how good the
+forecast is, those from 400 on without having been looked at before (``--first 400``).
 ``--fit`` prints the constants to paste.
 
 Every case is kept in a file as soon as it is done: a study that was cut short goes on from there.
@@ -44,7 +44,7 @@ KEPT = CACHE.parent / "study" / "forecast.json"
 METRICS = ("equal_opportunity", "equalized_odds", "predictive_equality", "accuracy_parity")
 GROUPS = (2, 2, 2, 3, 4, 6, 8)
 COSTS = (eq.Costs(), eq.Costs(0.1, 1.0), eq.Costs(0.5, 1.0))
-FITTING = 400  # cases below this number were seen while the formula was chosen
+FITTING = 78  # cases below this number fit the constants
 LABELS = 8_000  # after which an audit is broken off
 MOST = 2_000.0  # a case whose forecast is above is left out, so that the study ends
 
@@ -66,7 +66,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cases", type=int, default=400)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--runs", type=int, default=8, help="audits of each case")
-    parser.add_argument("--fit", action="store_true", help="print constants fitted to even cases")
+    parser.add_argument(
+        "--fit", action="store_true", help=f"print constants fitted to cases below {FITTING}"
+    )
     parser.add_argument("--anew", action="store_true", help="forget what was kept")
 
 
@@ -81,9 +83,9 @@ def run(options: argparse.Namespace) -> Table:
                 KEPT.parent.mkdir(parents=True, exist_ok=True)
                 KEPT.write_text(json.dumps(kept))
     rows = [(n, kept[f"{n}, {options.runs} runs"]) for n in numbers]
-    even = [row for n, row in rows if row and n % 2 == 0 and n < FITTING]
-    others = [row for n, row in rows if row and (n % 2 or n >= FITTING)]
-    fitted = fit(even) if options.fit else FITTED_CONSTANTS
+    fitting = [row for n, row in rows if row and n < FITTING]
+    others = [row for n, row in rows if row and n >= FITTING]
+    fitted = fit(fitting) if options.fit else FITTED_CONSTANTS
     if options.fit:
         print(fitted)
     out = table("forecasts of cases that nothing was fitted to", "what", "share", "cases")

@@ -35,13 +35,13 @@ class ForecastConstants(NamedTuple):
     wrong answer is an epsilon or more away, then where it is nearer.
     """
 
-    work_scale: Mapping[Verdict, float] = {Verdict.FAIR: 0.74, Verdict.UNFAIR: 0.84}
-    pilot_scale: float = 0.72
-    distance_power: float = 0.36
-    grey_zone_rate: float = 0.15
+    work_scale: Mapping[Verdict, float] = {Verdict.FAIR: 0.62, Verdict.UNFAIR: 0.80}
+    pilot_scale: float = 1.04
+    distance_power: float = 0.30
+    grey_zone_rate: float = 0.1
     spread: Mapping[Verdict, tuple[tuple[float, float], tuple[float, float]]] = {
-        Verdict.FAIR: ((0.52, 1.8), (0.39, 2.29)),
-        Verdict.UNFAIR: ((0.42, 1.95), (0.46, 1.82)),
+        Verdict.FAIR: ((0.6, 1.75), (0.37, 2.1)),
+        Verdict.UNFAIR: ((0.5, 2.2), (0.5, 1.9)),
     }
 
 
@@ -297,17 +297,17 @@ class ForecastParts(NamedTuple):
 def median_cost(parts: ForecastParts, constants: ForecastConstants = FITTED_CONSTANTS) -> float:
     """Return what half of the audits cost at most.
 
-    The product of three terms: a share of the work and of the pilot's cost; a power of the
-    distance, at most 1, because luck ends audits near the boundary sooner; and
-    ``exp(-grey_zone_rate work/other_work)``, because the other verdict ends those in the grey zone.
+    What the work and the pilot cost. The work is multiplied by a power of the distance, at most 1,
+    because luck ends audits near the boundary sooner, and by ``exp(-grey_zone_rate
+    work/other_work)``, because the other verdict ends those in the grey zone.
     """
-    scaled_work = constants.work_scale[parts.verdict] * parts.work
-    base_cost = scaled_work + constants.pilot_scale * parts.pilot_cost
     distance_factor = min(max(parts.distance, LEAST_DISTANCE), 1.0) ** constants.distance_power
     grey_zone_factor = 1.0
     if parts.other_work > 0.0:
         grey_zone_factor = np.exp(-constants.grey_zone_rate * parts.work / parts.other_work)
-    return float(base_cost * distance_factor * grey_zone_factor)
+    work_cost = constants.work_scale[parts.verdict] * parts.work
+    pilot_cost = constants.pilot_scale * parts.pilot_cost  # it is paid wherever the gap lies
+    return float(work_cost * distance_factor * grey_zone_factor + pilot_cost)
 
 
 class Forecaster:
