@@ -23,6 +23,7 @@ from equipoise.question import Costs, Question, Verdict
 from equipoise.simulation import run, simulate
 from equipoise.worlds import CellWorld, MixtureWorld
 from equipoise.worlds.mixture import GroupMixture
+from tests.profiles import quick
 
 QUESTION = Question(gamma=0.05, epsilon=0.5, delta=0.05)
 COSTS = Costs(feature=0.5, label=3.0)
@@ -63,7 +64,9 @@ def test_separated_laws_are_counted_by_map_and_the_finding_names_the_rule(weight
     assert "separation was not tested" not in text
 
 
-@pytest.mark.parametrize("weights", ["auto", "map", "likelihood", "published"])
+@pytest.mark.parametrize(
+    "weights", quick(["auto"], full=["auto", "map", "likelihood", "published"])
+)
 def test_a_violated_condition_switches_to_rs_audit_before_features_are_bought(weights: str) -> None:
     audit = ExpAudit(NEAR.past(), QUESTION, COSTS, weights=weights, switch="separation", **SMALL)
     finding = run(audit, NEAR, 0)
