@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
-from tests.support.bank import GAP, Instance, bank
+from tests.support.bank import GAP, Instance, bank, fresh_bank
 from tests.support.tables import table
 
 import equipoise as eq
@@ -80,6 +80,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--groups", type=int, nargs="*", default=[2, 4, 8], help="instances of so many groups"
     )
+    parser.add_argument("--fresh", action="store_true", help="instances that nothing was fitted on")
     parser.add_argument("--prices", type=int, default=len(COSTS), help="how many of the two")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
@@ -90,7 +91,8 @@ def run(options: argparse.Namespace) -> Table:
     results = []
     with Progress(console=Console(stderr=True), transient=True) as bar:
         prices = COSTS[: options.prices]
-        by_groups = sorted(bank(), key=lambda instance: instance.groups)
+        instances = fresh_bank() if options.fresh else bank()
+        by_groups = sorted(instances, key=lambda instance: instance.groups)
         chosen = [instance for instance in by_groups if instance.groups in options.groups]
         work = list(product(chosen, prices, [*options.sizes, None]))
         for instance, costs, size in bar.track(work, description="instances"):
@@ -150,16 +152,21 @@ def _write(options: argparse.Namespace, results: Sequence[Result]) -> None:
     command = (
         f"python -m study multiples --runs {options.runs} --other-runs {options.other_runs} "
         f"--prices {options.prices} --sizes {' '.join(map(str, options.sizes))} "
-        f"--groups {' '.join(map(str, options.groups))}"
+        f"--groups {' '.join(map(str, options.groups))}" + (" --fresh" if options.fresh else "")
     )
+    name = "multiples_past" if options.sizes else "multiples"
+    title = "The adaptive audit over C*"
+    if options.sizes:
+        title += ", with finite pasts"
+    if options.fresh:
+        name += "_fresh"
+        title += ", instances that nothing was fitted on"
     wrong = sum(int(r.runs.wrong.sum()) for r in results)
     runs = sum(len(r.runs) for r in results)
     write_section(
         options.output,
-        "multiples_past" if options.sizes else "multiples",
-        "The adaptive audit over C*, with finite pasts"
-        if options.sizes
-        else "The adaptive audit over C*",
+        name,
+        title,
         f"Made by `{command}`. C* is the lower bound for any audit with the same error probability "
         "(`eq.lower_bound`); *multiple* is the adaptive audit's mean cost over C*, with its "
         "standard error. *RS-Audit* is its expected cost at the paper's tau over the adaptive "

@@ -57,6 +57,7 @@ METRICS = (
 FICO_CUTS = (5, 10, 20, 30, 40, 50, 60, 70)
 ADULT_CUTS = (0.2, 0.35, 0.5, 0.65, 0.8)
 LAW_CUTS = (0.8, 0.85, 0.9, 0.95)
+FRESH_SEEDS = 1_000_000  # where seeds of random worlds of the fresh bank begin
 FREE_FAIR, FREE_UNFAIR, GAP = "free FAIR", "free UNFAIR", "gap"
 BESIDE = Path(__file__).parents[3] / "shared" / "data" / "law_school" / "law_school_clean.csv"
 LAW_SCHOOL = Path(os.environ.get("EQUIPOISE_LAW_SCHOOL", BESIDE))
@@ -115,6 +116,16 @@ def bank() -> tuple[Instance, ...]:
     return tuple(instance for part in parts for instance in part)
 
 
+@cache
+def fresh_bank() -> tuple[Instance, ...]:
+    """Return random instances by the same rule that nothing was chosen or fitted on."""
+    fair, unfair = Verdict.FAIR, Verdict.UNFAIR
+    return tuple(
+        _take("random", _random(2, FRESH_SEEDS), {fair: 4, unfair: 4})
+        + _take("random", _random(4, FRESH_SEEDS), {fair: 2, unfair: 2})
+    )
+
+
 def sources(groups: int) -> dict[str, Visits]:
     """Return worlds of two or of four groups by where they come from, each with a metric."""
     by_sex, by_both = _adult()
@@ -171,8 +182,8 @@ def _visits(worlds: Mapping[str, CellWorld]) -> Visits:
             yield name, worlds[name], METRICS[(at + turn) % len(METRICS)]
 
 
-def _random(groups: int) -> Visits:
-    for seed in count():
+def _random(groups: int, first_seed: int = 0) -> Visits:
+    for seed in count(first_seed):
         rng = np.random.default_rng([groups, seed])
         yield f"random {groups}-{seed}", _random_world(groups, rng), METRICS[seed % len(METRICS)]
 
