@@ -18,8 +18,8 @@ from tests.support.tables import table
 
 import equipoise as eq
 from equipoise.audits.design import AuditDesign
-from equipoise.evidence.boxes import RowAnswers
 from equipoise.evidence.null_cells import CornerCells, NullCells
+from equipoise.evidence.row_answers import RowAnswers
 from equipoise.evidence.wrong_answers import WrongAnswers
 from equipoise.metrics import rates_given_r
 from equipoise.rates import clopper_pearson

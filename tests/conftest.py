@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from equipoise.evidence import boxes, wrong_answers
+from equipoise.evidence import row_answers, wrong_answers
 from tests.support.postgres import postgres
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ KEPT_COVERS = 64  # of as many questions about as many pasts; an audit keeps tho
 def pytest_configure() -> None:
     """Keep the null cells of more audits: many tests begin with one past and question."""
     for module, names in (
-        (boxes, ("_unfair_covers", "_fair_covers")),
+        (row_answers, ("_unfair_covers", "_fair_covers")),
         (wrong_answers, ("unfair_covers", "fair_covers")),
     ):
         for name in names:

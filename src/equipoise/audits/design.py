@@ -10,7 +10,7 @@ import numpy as np
 
 from equipoise._arrays import Array, Flags
 from equipoise.comparison import GapScale
-from equipoise.evidence.boxes import RowAnswers
+from equipoise.evidence.row_answers import RowAnswers
 from equipoise.evidence.wrong_answers import WrongAnswers
 from equipoise.free_check import bands_from_past, compared_groups
 from equipoise.history.past import Past

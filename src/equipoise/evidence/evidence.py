@@ -17,12 +17,12 @@ from collections.abc import Callable
 import numpy as np
 
 from equipoise._arrays import Array, Flags, Ints
-from equipoise.evidence.boxes import RowAnswers
 from equipoise.evidence.epochs import BetScales
 from equipoise.evidence.label_plan import LabelPlan
 from equipoise.evidence.observation import LABEL
 from equipoise.evidence.refutation import Refutation
 from equipoise.evidence.request_log import RequestLog
+from equipoise.evidence.row_answers import RowAnswers
 from equipoise.evidence.wrong_answers import WrongAnswers
 from equipoise.question import Verdict
 

@@ -21,7 +21,6 @@ from math import inf, log
 import numpy as np
 
 from equipoise._arrays import Array, Flags, Ints
-from equipoise.evidence.boxes import RowAnswers
 from equipoise.evidence.null_cells import (
     BoxParts,
     CellIndex,
@@ -30,6 +29,7 @@ from equipoise.evidence.null_cells import (
     shared_parts,
 )
 from equipoise.evidence.request_log import PENDING, UNKNOWN, CountPath, RequestLog
+from equipoise.evidence.row_answers import RowAnswers
 from equipoise.evidence.wrong_answers import WrongAnswers
 from equipoise.question import Verdict
 

@@ -13,7 +13,7 @@ from math import log, log1p, sqrt
 
 from equipoise.cells import GroupCells
 from equipoise.evidence import boxes
-from equipoise.evidence.boxes import BoxMaker, Claim, Piece
+from equipoise.evidence.claims import Claim, Piece
 from equipoise.evidence.past_rows import (
     APPROVED_MIX,
     LAM_CENTRES,
@@ -24,6 +24,7 @@ from equipoise.evidence.past_rows import (
     STRONG_TILT,
     level_lines,
 )
+from equipoise.evidence.shared_gains import SharedGains
 from equipoise.rates import Rate
 
 
@@ -65,7 +66,7 @@ def expected(rate: Rate, level: float, lam: float) -> tuple[float, float]:
 
 
 def log_product(
-    maker: BoxMaker,
+    shared: SharedGains,
     claim: Claim,
     counts: GroupCells,
     person: Person,
@@ -80,7 +81,7 @@ def log_product(
 
     ``tilt`` is ``2 log(bar) / D`` of a size D, or the bold one; None for the strong bet.
     """
-    answers, rate = maker.answers, maker.answers.rates[claim.rate]
+    answers, rate = shared.answers, shared.answers.rates[claim.rate]
     compare = answers.compare
     lines = level_lines(compare, answers.epsilon).tolist()
     at = lattice_cell(lines, t)
@@ -141,15 +142,15 @@ class PastBet:
 
 
 def past_bets(
-    maker: BoxMaker,
+    shared: SharedGains,
     piece: Piece,
     counts: tuple[GroupCells, GroupCells],
     people: tuple[Person, Person],
 ) -> Iterator[PastBet]:
     """Yield every bet on the rows of a and b at one population, without its stake."""
-    t_of = [people[1].rate(rate) for rate in maker.answers.rates]
-    tilts = [2.0 * log(maker.bar) / size for size in maker.sizes.tolist()]
-    bold = maker.bold_tilt(piece.a, piece.b)
+    t_of = [people[1].rate(rate) for rate in shared.answers.rates]
+    tilts = [2.0 * log(shared.bar) / size for size in shared.sizes.tolist()]
+    bold = shared.bold_tilt(piece.a, piece.b)
     for claim in piece.claims:
         t = t_of[claim.rate]
 
@@ -158,7 +159,7 @@ def past_bets(
         ) -> float:
             own = 0 if of_a else 1
             return log_product(
-                *(maker, claim, counts[own], people[own], t, tilt),
+                *(shared, claim, counts[own], people[own], t, tilt),
                 of_a=of_a,
                 sign=sign,
                 is_bold=is_bold,

@@ -14,10 +14,13 @@ import pytest
 
 from equipoise.cells import GroupCells
 from equipoise.comparison import Block, GapScale
-from equipoise.evidence import boxes
+from equipoise.evidence import row_answers
 from equipoise.evidence.bets import bet_shares, fair_sizes, unfair_sizes
-from equipoise.evidence.boxes import BetShares, BoxMaker, Piece, RowAnswers
+from equipoise.evidence.boxes import BetShares, PieceBoxes
+from equipoise.evidence.claims import Claim, Piece
 from equipoise.evidence.null_cells import CornerCells
+from equipoise.evidence.row_answers import RowAnswers
+from equipoise.evidence.shared_gains import SharedGains
 from equipoise.rates import CONFUSION_CELLS, RATES, Rate
 from tests.profiles import quick
 from tests.unit.evidence.past_reference import (
@@ -42,7 +45,7 @@ LABELLED = tuple(r for r in (*RATES.values(), *OWN) if r.trend and r.whole & {"t
 class Case:
     """A piece of a wrong answer, past counts as they are and as they are seen, and its boxes."""
 
-    maker: BoxMaker
+    shared: SharedGains
     piece: Piece
     full: tuple[GroupCells, ...]
     cells: CornerCells
@@ -75,18 +78,18 @@ def random_case(seed: int) -> Case:
     fair = bool(rng.random() < 0.5)  # whether the piece belongs to the FAIR set
     if fair:
         sizes = epsilon * np.asarray(unfair_sizes(epsilon))
-        pieces = list(boxes._fair_pieces(answers, *rng.permutation(2).tolist()))
+        pieces = list(row_answers._fair_pieces(answers, *rng.permutation(2).tolist()))
     else:
         sizes = epsilon * np.asarray(fair_sizes(gamma + epsilon, epsilon))
-        pieces = list(boxes._unfair_pieces(answers))
-    maker = BoxMaker(answers, sizes, 1.0 / 0.043)
+        pieces = list(row_answers._unfair_pieces(answers))
+    shared = SharedGains(answers, sizes, 1.0 / 0.043)
     piece = pieces[int(rng.integers(len(pieces)))]
-    return Case(maker, piece, tuple(full), maker.boxes(piece), fair)
+    return Case(shared, piece, tuple(full), PieceBoxes(shared, piece).standing_boxes(), fair)
 
 
 def random_population(case: Case, rng: np.random.Generator) -> tuple[Person, Person] | None:
     """Return a population of the piece, mostly one near the counts; None if none was found."""
-    piece, answers = case.piece, case.maker.answers
+    piece, answers = case.piece, case.shared.answers
     near = rng.random() < 0.8
     for _ in range(400):
         people = []
@@ -108,7 +111,7 @@ def random_population(case: Case, rng: np.random.Generator) -> tuple[Person, Per
 
 def with_rate(case: Case, a: Person, b: Person, rng: np.random.Generator) -> Person | None:
     """Return group a with another share of denied people, so that its rate meets the claims."""
-    (rate,), compare = case.maker.answers.rates, case.maker.answers.compare
+    (rate,), compare = case.shared.answers.rates, case.shared.answers.compare
     t = b.rate(rate)
     low, high = 0.0, 1.0
     for claim in case.piece.claims:
@@ -130,9 +133,9 @@ def with_rate(case: Case, a: Person, b: Person, rng: np.random.Generator) -> Per
     return Person(((1 - s) * good, (1 - s) * (1 - good), s), a.lam)
 
 
-def holds(case: Case, claim: boxes.Claim, a: Person, b: Person) -> bool:
+def holds(case: Case, claim: Claim, a: Person, b: Person) -> bool:
     """Say whether a claim holds; equalities up to rounding."""
-    answers = case.maker.answers
+    answers = case.shared.answers
     rate = answers.rates[claim.rate]
     level = float(claim.level(np.array(b.rate(rate)), answers.compare))
     own = a.rate(rate)
@@ -169,11 +172,11 @@ def check_population(
     """
     piece, cells = case.piece, case.cells
     counts = case.full[piece.a], case.full[piece.b]
-    bets = list(past_bets(case.maker, piece, counts, people))
+    bets = list(past_bets(case.shared, piece, counts, people))
     lam = np.array([person.lam for person in people])
     inside = [piece.a, piece.b]
     held = ((cells.low[:, inside] <= lam) & (lam <= cells.high[:, inside])).all(axis=1)
-    short = log(case.maker.bar) - log_past(case, bets)
+    short = log(case.shared.bar) - log_past(case, bets)
     if not held.any() or short <= 0.0:
         return short, False
     labels = np.zeros((2, 3))
@@ -233,8 +236,8 @@ def log_past(case: Case, bets: list) -> float:  # type: ignore[type-arg]
 def shares_of(case: Case, side: int) -> BetShares:
     piece = case.piece
     weight = 1.0 - piece.far_share if side == piece.near else piece.far_share
-    bold_share = case.maker.bold_share(piece.a, piece.b)
-    return BetShares.of(len(case.maker.sizes), weight, len(piece.on_side(side)), bold_share)
+    bold_share = case.shared.bold_share(piece.a, piece.b)
+    return BetShares.of(len(case.shared.sizes), weight, len(piece.on_side(side)), bold_share)
 
 
 def log_evidence(case: Case, bets: list, box: int, people, labels) -> float:  # type: ignore
@@ -242,7 +245,7 @@ def log_evidence(case: Case, bets: list, box: int, people, labels) -> float:  # 
     piece, cells = case.piece, case.cells
     (zero, one) = np.exp(cells.log_factor[:, :, 0, box]).swapaxes(0, 1)
     slopes = (one - zero)[:, cells.label_bet]  # (2 sides, bets)
-    sizes = len(case.maker.sizes)
+    sizes = len(case.shared.sizes)
     total, place = [], 0
     sides = [piece.near] + ([-piece.near] if piece.on_side(-piece.near) else [])
     for side in sides:
@@ -296,7 +299,7 @@ def means_over_pasts(case: Case, people: tuple[Person, Person], n: list[int]) ->
     for counts_a, counts_b in product(possible_counts(n[0]), possible_counts(n[1])):
         chance = probability(people[0], counts_a) * probability(people[1], counts_b)
         counts = GroupCells(*counts_a), GroupCells(*counts_b)
-        gains = [b.log_gain for b in past_bets(case.maker, case.piece, counts, people)]
+        gains = [b.log_gain for b in past_bets(case.shared, case.piece, counts, people)]
         total = total + chance * np.exp(gains)
     return list(np.atleast_1d(total))
 

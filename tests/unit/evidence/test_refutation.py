@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.cells import GroupCells
-from equipoise.evidence import Evidence, boxes
-from equipoise.evidence.boxes import PieceBoxes, RowAnswers
+from equipoise.evidence import Evidence, row_answers
+from equipoise.evidence.boxes import PieceBoxes
 from equipoise.evidence.null_cells import CornerCells, NullCells
+from equipoise.evidence.row_answers import RowAnswers
 from equipoise.question import Verdict
 from equipoise.rates import RATES
 from tests.profiles import examples, quick
@@ -127,7 +128,7 @@ def test_boxes_are_cut_as_if_all_of_them_were(seed: int) -> None:
 def test_a_correction_makes_no_box_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor does it cut one again, however many audits a server has: boxes rest on no outcome."""
     for name in ("_unfair_covers", "_fair_covers"):  # as if other audits had put them out of memory
-        monkeypatch.setattr(boxes, name, getattr(boxes, name).__wrapped__)
+        monkeypatch.setattr(row_answers, name, getattr(row_answers, name).__wrapped__)
     counts = tuple(GroupCells(200, 80, denied) for denied in (400, 800))
     answers = RowAnswers(
         *((RATES["true_positive_rate"],), counts, 0.02, 0.3), level_fair=0.2, level_unfair=0.2
