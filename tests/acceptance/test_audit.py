@@ -18,7 +18,7 @@ from equipoise.finding import Finding
 from equipoise.ledger import LiveAudit
 from equipoise.report import write_report
 from equipoise.worlds import CellWorld
-from tests.acceptance.shell import equipoise, in_a_shell
+from tests.acceptance.shell import equipoise
 
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 COLUMNS = ("--group", "race", "--decision", "approved", "--outcome", "repaid")
@@ -138,7 +138,7 @@ def test_the_name_of_an_audit_never_becomes_a_path(
 
 
 def test_one_person_at_a_time(ledger: str) -> None:
-    asked = in_a_shell("audit", "ask", "loans", "anna", "B", 0, "-l", ledger)
+    asked = equipoise("audit", "ask", "loans", "anna", "B", 0, "-l", ledger)
     assert asked.stdout.strip() == "anna: override this denial, and tell how it goes"
     again = equipoise("audit", "ask", "loans", "anna", "B", 0, "-l", ledger, "--json")
     assert json.loads(again.stdout)["repeated"] is True

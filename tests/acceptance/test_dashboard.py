@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from equipoise.ledger import LiveAudit, Status
 from equipoise.protocol import Want
+from equipoise.service import pages_check
 from tests.acceptance.browser import grave_faults
 from tests.profiles import FULL, quick
 from tests.support.postgres import in_memory
@@ -44,7 +45,11 @@ def require_accessible(page: Page) -> None:
     assert grave_faults(page) == []
 
 
-def test_from_a_table_to_a_verdict(served: Served, browser: Browser, tmp_path: Path) -> None:
+def test_from_a_table_to_a_verdict(
+    served: Served, browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = quick(4, full=pages_check.TRIAL_RUNS)
+    monkeypatch.setattr(pages_check, "TRIAL_RUNS", runs)
     table = tmp_path / "past.csv"
     rows = [
         f"{p.group},{p.decision},{p.outcome if p.decision else ''}" for p in WORLD.draw(3000, 1)
@@ -75,7 +80,7 @@ def test_from_a_table_to_a_verdict(served: Served, browser: Browser, tmp_path: P
         expect(slider).to_be_focused()
         expect(page.locator("#prices").get_by_label(group, exact=True)).to_be_checked()
     expect(forecast.get_by_role("rowheader")).to_have_text(["as you say"])
-    page.get_by_role("button", name="Run 12 trial audits").click()
+    page.get_by_role("button", name=f"Run {runs} trial audits").click()
     expect(page.locator("#forecast h3")).to_have_text("Trial runs", timeout=60_000)
     expect(forecast.locator("td[data-h='Runs with a verdict']")).to_have_text("100%")
     expect(page.get_by_label("A: of 100 denied people")).to_have_value("100")

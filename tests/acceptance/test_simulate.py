@@ -9,6 +9,7 @@ import pytest
 
 import equipoise as eq
 from tests.acceptance.shell import equipoise
+from tests.profiles import quick
 
 
 def test_it_compares_audits_on_the_embedded_lender() -> None:
@@ -34,10 +35,11 @@ def test_its_json_says_the_same_as_the_library() -> None:
 
 
 def test_the_adaptive_audit_next_to_the_least_cost() -> None:
+    size = quick(20_000, full=100_000)
     arguments = (
         *("--world", "adult", "--metric", "equal_opportunity", "--epsilon", "0.2"),
         *("--gamma", "0.1", "--repeats", "2"),
-        *("--history-size", "100000", "--delay", "30,3"),
+        *("--history-size", size, "--delay", "30,3"),
     )
     done = equipoise("simulate", "adaptive", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
@@ -47,7 +49,7 @@ def test_the_adaptive_audit_next_to_the_least_cost() -> None:
     sim = eq.simulate(
         *("adaptive", world, question, eq.Costs()),
         repeats=2,
-        history_size=100_000,
+        history_size=size,
         delay=lambda outcome, rng: 30 if outcome else 3,
     )
     (row,) = (line for line in done.stdout.splitlines() if line.startswith("  adaptive "))
