@@ -18,6 +18,7 @@ from markdown_it import MarkdownIt
 from pandas import DataFrame
 
 from equipoise import __version__
+from equipoise.display import format_number
 from paper.items import items_table, map_table
 
 PAPER_SEEDS = (1092, 42, 13, 729, 333)
@@ -146,9 +147,9 @@ def number(value: object, digits: int = 4) -> str:
     Examples
     --------
     >>> number(0.4351234), number(1234567.0), number(14430000000.0), number("FAIR"), number(None)
-    ('0.4351', '1,234,567', '1.443e+10', 'FAIR', '–')
-    >>> number(0.4351234, 2)
-    '0.44'
+    ('0.4351', '1,234,567', '14,430,000,000', 'FAIR', '–')
+    >>> number(0.4351234, 2), number(0.0000123)
+    ('0.44', '0.0000123')
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
@@ -159,7 +160,7 @@ def number(value: object, digits: int = 4) -> str:
     size = abs(value)
     if 1000 <= size < 1e7 or (isinstance(value, int) and size < 1e7):
         return f"{value:,.0f}"
-    return "0" if size < 1e-12 else f"{value:.{digits}g}"
+    return "0" if size < 1e-12 else format_number(value, digits)
 
 
 def span(numbers: Iterable[float]) -> str:

@@ -28,7 +28,7 @@ from equipoise.mixture import (
 from equipoise.mixture.decision_maker import sobol
 from equipoise.mixture.fairness_accuracy import RATE_DRAWS
 from equipoise.worlds.mixture import MixtureWorld
-from paper.page import Chapter, Claim, Settings, holds, where
+from paper.page import Chapter, Claim, Settings, holds, number, where
 from paper.pictures import legend_below, new_figure, to_svg
 
 if TYPE_CHECKING:
@@ -328,13 +328,14 @@ def _claims(errors: DataFrame, frontier: DataFrame) -> list[Claim]:
     largest = float(errors.excess_over_epsilon.max())
     is_bounded = largest < 1.0
     off = float(frontier.known_laws_off.abs().max())
+    off_with_fitted_laws = float(frontier.fitted_laws_off.abs().max())
     allowed = float(frontier.three_standard_errors.max())
     return [
         Claim(
             "Remark 4",
             "the recovered parameters give a classifier within O(epsilon) of the Bayes error",
             "O(epsilon)",
-            f"excess at most {largest:.2g} times epsilon, at epsilon = "
+            f"excess at most {number(largest, 2)} times epsilon, at epsilon = "
             f"{', '.join(f'{e:g}' for e in sorted(set(errors.epsilon), reverse=True))}",
             holds(is_bounded),
         ),
@@ -342,8 +343,8 @@ def _claims(errors: DataFrame, frontier: DataFrame) -> list[Claim]:
             "Remark 4",
             "fairness and accuracy can be traded off by the recovered parameters",
             "no number",
-            f"frontier within {off:.2g} of the exact one with the true laws (three standard errors "
-            f"{allowed:.2g}), within {float(frontier.fitted_laws_off.abs().max()):.2g} with fitted "
+            f"frontier within {number(off, 2)} of the exact one with the true laws (three standard "
+            f"errors {number(allowed, 2)}), within {number(off_with_fitted_laws, 2)} with fitted "
             "laws",
             holds(off <= allowed),
         ),

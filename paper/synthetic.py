@@ -25,7 +25,7 @@ from equipoise.simulation import simulate, sweep
 from equipoise.worlds import CellWorld, World
 from equipoise.worlds.mixture import GroupMixture, MixtureWorld
 from paper.blackbox import run_phases
-from paper.page import Chapter, Claim, Settings, holds, listed, span, where
+from paper.page import Chapter, Claim, Settings, holds, listed, number, span, where
 from paper.pictures import AUDITS, TRUTH, band, legend_below, new_figure, to_svg
 from paper.tables import regression
 from paper.trunc_est_laws import ESTIMATORS, TruncEstLaws, fit_by_trunc_est
@@ -424,7 +424,7 @@ def emulated_levels(n_worlds: int = 10) -> list[float]:
 
 def _ratios(rows: DataFrame, by: str) -> str:
     pairs = zip(rows.exp_over_rs, rows[by], strict=True)
-    return ", ".join(f"{ratio:.3g} at {value:g}" for ratio, value in pairs)
+    return ", ".join(f"{number(ratio, 3)} at {number(value)}" for ratio, value in pairs)
 
 
 def _costs(prices: DataFrame) -> DataFrame:
