@@ -30,6 +30,8 @@ KEPT_COVERS = 64  # of as many questions about as many pasts; an audit keeps tho
 
 def pytest_configure() -> None:
     """Keep the null cells of more audits: many tests begin with one past and question."""
+    # Tests make much and keep little: a search for cycles after every 700 objects is waste.
+    gc.set_threshold(50_000, 20, 50)
     for module, names in (
         (row_answers, ("_unfair_covers", "_fair_covers")),
         (wrong_answers, ("unfair_covers", "fair_covers")),
