@@ -24,7 +24,7 @@ from equipoise.question import Costs, Question, Verdict
 from equipoise.simulation import run, simulate
 from equipoise.worlds import CellWorld, MixtureWorld, TableWorld
 from equipoise.worlds.mixture import GroupMixture
-from tests.profiles import quick
+from tests.profiles import only_in_full, quick
 
 pytestmark = pytest.mark.slow
 
@@ -151,8 +151,8 @@ def recounted(audit: ExpAudit, world: MixtureWorld, seed: int) -> dict[str, floa
 @pytest.mark.parametrize(
     ("world", "weights", "phases"),
     [
-        (APART, "published", {"coarse", "features"}),
-        (APART, "map", {"coarse", "features"}),
+        pytest.param(APART, "published", {"coarse", "features"}, marks=only_in_full),
+        pytest.param(APART, "map", {"coarse", "features"}, marks=only_in_full),
         (APART, "auto", {"coarse", "features"}),
         (replace(CLOSE, feature_rows=3_000), "auto", {"coarse", "fallback"}),
     ],
@@ -329,7 +329,7 @@ def test_caps_widen_the_intervals(weights: str) -> None:
     assert ((sim.lower <= sim.estimate) & (sim.estimate <= sim.upper)).all()
 
 
-@pytest.mark.parametrize("known_as", ["half-space", "black box"])
+@pytest.mark.parametrize("known_as", quick(["black box"], full=["half-space", "black box"]))
 def test_better_separation_does_not_break_it(known_as: str) -> None:
     """12 standard deviations apart, behind a classifier that refuses nobody with outcome 0."""
     world = MixtureWorld.synthetic(
@@ -351,7 +351,7 @@ def test_better_separation_does_not_break_it(known_as: str) -> None:
     assert published.verdict[0] != "INCONCLUSIVE"
 
 
-@pytest.mark.parametrize("weights", ["auto", "map", "likelihood"])
+@pytest.mark.parametrize("weights", quick(["auto"], full=["auto", "map", "likelihood"]))
 def test_heavy_tails_give_no_number(weights: str) -> None:
     """Features with five degrees of freedom are no Gaussians: labels decide."""
 
@@ -424,7 +424,7 @@ def test_labelled_people_contradict_a_model_before_features_are_bought() -> None
         assert by_features or (sim.verdict == "UNFAIR").all()
 
 
-@pytest.mark.parametrize("apart", [2.0, 6.0])
+@pytest.mark.parametrize("apart", quick([2.0], full=[2.0, 6.0]))
 def test_the_labels_of_people_and_their_features_agree_as_well_as_is_said(apart: float) -> None:
     """Right models: the residual, in its standard errors, has a standard deviation of 1."""
     rng, cut, found = np.random.default_rng(1), HalfSpace([0.0, 1.0], 0.3), []
@@ -624,7 +624,7 @@ def test_labels_that_come_with_features_test_map_counts_person_by_person() -> No
     assert "labels came without features" in str(silent.fallback_reason)
 
 
-@pytest.mark.parametrize("separation", [2.0, 3.0])
+@pytest.mark.parametrize("separation", quick([3.0], full=[2.0, 3.0]))
 def test_map_counts_are_refused_where_few_were_approved_and_outcomes_overlap(
     separation: float,
 ) -> None:
