@@ -13,7 +13,7 @@ from equipoise.ledger import LiveAudit, Status
 from equipoise.protocol import Want
 from equipoise.service import pages_check
 from tests.acceptance.browser import grave_faults
-from tests.profiles import FULL, quick
+from tests.profiles import FULL, only_in_full, quick
 from tests.support.postgres import in_memory
 from tests.support.serving import WORLD, Served, serving
 
@@ -301,6 +301,7 @@ def test_the_link_that_serve_prints_logs_in(served: Served, browser: Browser) ->
     context.close()
 
 
+@only_in_full  # the forms themselves are read in tests/service in every run
 def test_enter_in_the_reason_approves_nothing(served: Served, browser: Browser) -> None:
     """d3163f9: whoever typed why not and pressed Enter approved."""
     served.create("enter", budget=1000, approvals=["budget"])
