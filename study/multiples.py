@@ -1,32 +1,41 @@
-"""What the adaptive audit costs: multiples of C*, wrong verdicts, RS-Audit."""
+"""What the adaptive audit costs: multiples of C*, wrong verdicts, RS-Audit.
+
+The costs of every instance are kept in a file as soon as they are there: a study that was cut short
+goes on from there.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 from tests.support.bank import GAP, Instance, bank, fresh_bank
-from tests.support.tables import table
+from tests.support.tables import CACHE, table
 
 import equipoise as eq
 from equipoise.audits.estimated_rates import can_answer
 from equipoise.bounds import expectation
 from equipoise.question import Verdict
 from equipoise.rates import clopper_pearson
-from equipoise.simulation import Simulation
 from study._pages import COSTS as PAGE_OF_COSTS
 from study._pages import write_section
 
 COSTS = (eq.Costs(0.0, 1.0), eq.Costs(0.05, 1.0))
 SIZES = (10_000, 50_000)  # past rows, besides an unlimited past
+KEPT = CACHE.parent / "study" / "multiples.json"
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -43,7 +52,8 @@ class Result:
     bound: float
     bound_of_share: float
     decided: float
-    runs: Simulation
+    cost: Array
+    wrong: int
     rs: float | None
 
     @property
@@ -52,23 +62,27 @@ class Result:
         return 0.0 < self.bound_of_share < math.inf and 0.0 < self.bound < math.inf
 
     @property
+    def mean_cost(self) -> float:
+        """The mean over all runs, with and without a verdict."""
+        return float(self.cost.mean())
+
+    @property
     def share_multiple(self) -> float:
         """Mean cost over all runs, over the bound at the share decided."""
-        return float(self.runs.cost.mean()) / self.bound_of_share
+        return self.mean_cost / self.bound_of_share
 
     @property
     def multiple(self) -> float:
-        return float(self.runs.cost.mean()) / self.bound
+        return self.mean_cost / self.bound
 
     @property
     def error(self) -> float:
         """The standard error of the multiple."""
-        return float(self.runs.cost.std(ddof=1)) / math.sqrt(len(self.runs)) / self.bound
+        return float(self.cost.std(ddof=1)) / math.sqrt(len(self.cost)) / self.bound
 
     @property
     def rs_ratio(self) -> float | None:
-        mean = float(self.runs.cost.mean())
-        return None if self.rs is None or mean == 0.0 else self.rs / mean
+        return None if self.rs is None or self.mean_cost == 0.0 else self.rs / self.mean_cost
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -84,11 +98,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prices", type=int, default=len(COSTS), help="how many of the two")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kept", type=Path, default=KEPT, help="file of costs measured so far")
     parser.add_argument("--output", type=Path, default=PAGE_OF_COSTS, help="the page to write")
 
 
 def run(options: argparse.Namespace) -> Table:
     results = []
+    kept = json.loads(options.kept.read_text()) if options.kept.is_file() else {}
     with Progress(console=Console(stderr=True), transient=True) as bar:
         prices = COSTS[: options.prices]
         instances = fresh_bank() if options.fresh else bank()
@@ -96,28 +112,58 @@ def run(options: argparse.Namespace) -> Table:
         chosen = [instance for instance in by_groups if instance.groups in options.groups]
         work = list(product(chosen, prices, [*options.sizes, None]))
         for instance, costs, size in bar.track(work, description="instances"):
-            results.append(_measure(instance, costs, size, options))
+            plain = instance.groups == 2 and instance.kind != GAP and size is None
+            repeats = options.runs if plain else options.other_runs
+            key = (
+                f"{instance.name}, {instance.question}, {costs.feature:g} and {costs.label:g}, "
+                f"{_rows_of_past(size)} rows, {repeats} runs, seed {options.seed}"
+            )
+            if key not in kept:
+                kept[key] = _simulate(instance, costs, size, repeats, options)
+                options.kept.parent.mkdir(parents=True, exist_ok=True)
+                options.kept.write_text(json.dumps(kept))
+            results.append(_result(instance, costs, size, **kept[key]))
             _write(options, results)  # a page after every instance: long runs may be cut short
     return _means(results)
 
 
-def _measure(
-    instance: Instance, costs: eq.Costs, size: int | None, options: argparse.Namespace
-) -> Result:
-    world, question = instance.world, instance.question
-    plain = instance.groups == 2 and instance.kind != GAP and size is None
+def _simulate(
+    instance: Instance,
+    costs: eq.Costs,
+    size: int | None,
+    repeats: int,
+    options: argparse.Namespace,
+) -> dict[str, Any]:
+    """Return what audits cost and how many were wrong or right."""
     runs = eq.simulate(
         "adaptive",
-        world,
-        question,
+        instance.world,
+        instance.question,
         costs,
-        repeats=options.runs if plain else options.other_runs,
+        repeats=repeats,
         seed=options.seed,
         history_size=size,
         n_jobs=options.jobs,
     )
     is_right = ~runs.wrong & (runs.verdict != Verdict.INCONCLUSIVE.value)
-    decided = float(is_right.mean())
+    return {
+        "cost": runs.cost.tolist(),
+        "wrong": int(runs.wrong.sum()),
+        "right": int(is_right.sum()),
+    }
+
+
+def _result(
+    instance: Instance,
+    costs: eq.Costs,
+    size: int | None,
+    *,
+    cost: list[float],
+    wrong: int,
+    right: int,
+) -> Result:
+    world, question = instance.world, instance.question
+    decided = right / len(cost)
     bound = eq.lower_bound(world, question, costs, history_size=size)
     bound_of_share = bound
     # A share above 1 - delta is luck: the guarantee asks for no more.
@@ -130,7 +176,8 @@ def _measure(
         bound=float(bound),
         bound_of_share=float(bound_of_share),
         decided=decided,
-        runs=runs,
+        cost=np.array(cost),
+        wrong=wrong,
         rs=expectation("rs", world, question, costs).cost if can_answer(question) else None,
     )
 
@@ -161,8 +208,8 @@ def _write(options: argparse.Namespace, results: Sequence[Result]) -> None:
     if options.fresh:
         name += "_fresh"
         title += ", instances that nothing was fitted on"
-    wrong = sum(int(r.runs.wrong.sum()) for r in results)
-    runs = sum(len(r.runs) for r in results)
+    wrong = sum(r.wrong for r in results)
+    runs = sum(len(r.cost) for r in results)
     write_section(
         options.output,
         name,
@@ -215,7 +262,7 @@ def _rows(results: Sequence[Result], costs: eq.Costs) -> Table:
         if r.costs != costs:
             continue
         instance, question = r.instance, r.instance.question
-        wrong, runs = int(r.runs.wrong.sum()), len(r.runs)
+        runs = len(r.cost)
         out.add_row(
             instance.name,
             str(instance.groups),
@@ -226,13 +273,13 @@ def _rows(results: Sequence[Result], costs: eq.Costs) -> Table:
             instance.kind,
             _rows_of_past(r.history_size),
             f"{r.bound:,.0f}",
-            f"{r.runs.cost.mean():,.0f}",
+            f"{r.mean_cost:,.0f}",
             f"{r.share_multiple:.2f}" if r.is_measured else "–",
             f"{r.multiple:.2f}" if r.is_measured else "–",
             f"{r.error:.2f}" if r.is_measured else "–",
             f"{r.decided:.0%}",
-            f"{wrong} of {runs}",
-            f"{clopper_pearson(wrong, runs, 0.05)[1]:.3f}",
+            f"{r.wrong} of {runs}",
+            f"{clopper_pearson(r.wrong, runs, 0.05)[1]:.3f}",
             _shown(r.rs_ratio, ",.0f"),
         )
     return out
