@@ -102,13 +102,13 @@ class Coding(JsonValue):
         bit = meanings.bit_of(value)
         if bit is not None and not is_missing(value, self.missing_values):
             return bit
-        known_words = {*extra_words, *meanings.ones, *meanings.zeros}
+        accepted_words = {*extra_words, *meanings.ones, *meanings.zeros}
         # Where the table has 0 for 1, a caller with plain words refuses both digits: they may mean
         # either. The message must not recommend them.
         if extra_words and "1" in meanings.zeros:
-            known_words -= STANDARD_BITS.keys()
+            accepted_words -= STANDARD_BITS.keys()
         column = self.columns[role][0]
-        raise UnknownName(f"{role} (column {column!r})", value, sorted(known_words))
+        raise UnknownName(f"{role} (column {column!r})", value, sorted(accepted_words))
 
 
 @dataclass(frozen=True)

@@ -191,10 +191,10 @@ def _require_few_combinations(columns: Sequence[str], combinations: Rows, limit:
 
 def _note_equal_rows(table: Table, options: ReadOptions, n_counted: int) -> tuple[Note, ...]:
     """Return a note if rows are equal in all columns and no column identifies people."""
-    others = set(table.columns) - set(options.used)
-    has_id = any(map(is_id_name, others))
+    unread_columns = set(table.columns) - set(options.used)
+    has_id = any(map(is_id_name, unread_columns))
     # Of a few columns many people are equal by chance, so that the note would mean nothing.
-    is_meaningful = has_id or len(others) >= MIN_OTHER_COLUMNS
+    is_meaningful = has_id or len(unread_columns) >= MIN_OTHER_COLUMNS
     if options.id is not None or n_counted > MAX_ROWS_TO_COMPARE or not is_meaningful:
         return ()
     with suppress(BadData):  # a column that cannot be compared

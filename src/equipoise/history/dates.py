@@ -52,8 +52,8 @@ def cut_period(table: Table, options: ReadOptions) -> tuple[Table, Days | None]:
         table = _cut_by_engine(table, column, sample[0][0], since, until)
         texts = [str(row[0]) for row in table.count([DayOf(column)], MAX_DAYS)]
         # An engine writes its own dates with the year first.
-        read = [_read_day(text, DAY_FORMATS[0]) for text in texts]
-        days_inside = [day for day in read if day is not None]
+        days_or_none = [_read_day(text, DAY_FORMATS[0]) for text in texts]
+        days_inside = [day for day in days_or_none if day is not None]
         return table, (min(days_inside), max(days_inside)) if days_inside else None
     counted_days = table.count([DayOf(column)], MAX_DAYS)
     row_counts = {str(text): int(count) for text, count in counted_days}

@@ -81,9 +81,9 @@ def profile_columns(
     """
     profiles = []
     for index, place in enumerate(places):
-        opened = _open(place, table if index == 0 else None, encoding)
-        for column in opened.columns:
-            counted = opened.count([column], MAX_LISTED_VALUES + 1)
+        opened_table = _open(place, table if index == 0 else None, encoding)
+        for column in opened_table.columns:
+            counted = opened_table.count([column], MAX_LISTED_VALUES + 1)
             values: dict[str, int] = {}
             if len(counted) <= MAX_LISTED_VALUES:
                 values = {text_of(value): int(count) for value, count in counted}
@@ -99,23 +99,25 @@ def ask_for_columns(profiles: Sequence[ColumnProfile]) -> tuple[ReadingQuestion,
     outcomes = [profile for profile in profiles if profile.file == files[-1]]
     questions: list[ReadingQuestion] = []
     for role, candidates in (("group", people), ("decision", people), ("outcome", outcomes)):
-        taken = {question.proposal for question in questions}
-        questions.append(_ask_for_role(role, candidates, taken))
+        used_columns = {question.proposal for question in questions}
+        questions.append(_ask_for_role(role, candidates, used_columns))
     if len(files) > 1:
         questions += _ask_for_key(people, outcomes)
     return tuple(questions)
 
 
 def _ask_for_role(
-    role: str, profiles: Sequence[ColumnProfile], taken: Collection[str]
+    role: str, profiles: Sequence[ColumnProfile], used_columns: Collection[str]
 ) -> ReadingQuestion:
     """Return the question for the column of a role; proposals are by its name or its words."""
-    short = [profile for profile in profiles if profile.is_short]
-    free = [profile for profile in short if profile.column not in taken]
-    proposals = [p.column for p in free if _is_called_like(role, p.column)]
+    short_profiles = [profile for profile in profiles if profile.is_short]
+    free_profiles = [profile for profile in short_profiles if profile.column not in used_columns]
+    proposals = [p.column for p in free_profiles if _is_called_like(role, p.column)]
     if role in MEANINGS:
-        proposals += [p.column for p in free if any(_propose_meaning(role, v) for v in p.values)]
-    return ReadingQuestion(role, tuple(p.column for p in short), next(iter(proposals), ""))
+        proposals += [
+            p.column for p in free_profiles if any(_propose_meaning(role, v) for v in p.values)
+        ]
+    return ReadingQuestion(role, tuple(p.column for p in short_profiles), next(iter(proposals), ""))
 
 
 def _ask_for_key(
@@ -139,13 +141,13 @@ def ask_for_latest(
     place: str, key: str, outcome: str, encoding: str | None = None
 ) -> tuple[ReadingQuestion, ...]:
     """Return the question which row of a person counts, if people have several that differ."""
-    opened = _open(place, None, encoding)
-    _, n_repeated = opened.take([key, outcome]).missing_and_repeated(key)
+    opened_table = _open(place, None, encoding)
+    _, n_repeated = opened_table.take([key, outcome]).missing_and_repeated(key)
     if not n_repeated:
         return ()
-    moments = moment_columns(opened, key)
-    others = [column for column in opened.columns if column not in (key, outcome)]
-    choices = tuple(dict.fromkeys([*moments, *others]))
+    moments = moment_columns(opened_table, key)
+    other_columns = [column for column in opened_table.columns if column not in (key, outcome)]
+    choices = tuple(dict.fromkeys([*moments, *other_columns]))
     return (ReadingQuestion("latest", choices, moments[0] if len(moments) == 1 else ""),)
 
 
@@ -174,7 +176,7 @@ def ask_for_values(
         return ()
     labels = choose_labels(present)  # spellings that differ in case and blanks are one value
     questions = []
-    for key, count in sorted(rows_by_key.items(), key=lambda item: -item[1]):
+    for key, count in sorted(rows_by_key.items(), key=lambda key_and_count: -key_and_count[1]):
         label = labels[key]
         proposal = _propose_meaning(role, label)
         questions.append(ReadingQuestion(role, MEANINGS[role], proposal, column, label, count))

@@ -126,14 +126,14 @@ def _unknown_value(
     argument: str, named_values: Sequence[Any], column: str | None, present: Iterable[str]
 ) -> UnreadTable:
     value = ", ".join(map(text_of, named_values))
-    known_values = sorted({text.strip() for text in present if not is_missing(text)})
-    nearest_values = get_close_matches(value, known_values, n=1, cutoff=0.6)
+    present_values = sorted({text.strip() for text in present if not is_missing(text)})
+    nearest_values = get_close_matches(value, present_values, n=1, cutoff=0.6)
     fields = {
         "argument": argument,
         "value": value,
         "column": column,
         "nearest": nearest_values[0] if nearest_values else None,
-        "known": known_values,
+        "known": present_values,
     }
     return UnreadTable(Problem("unknown-value", fields))
 
@@ -382,7 +382,7 @@ def check_outcomes_fit_decisions(rows: RowCombinations, options: ReadOptions) ->
 
     Returns a note if outcomes of denied people are left out.
     """
-    people = _PeopleByDecision.of(rows)
+    people = _PeopleByDecision.from_rows(rows)
     # If decisions are reversed, both other problems only follow from that, so it goes first.
     for problem in (
         _decision_reversed(people, options),
@@ -412,7 +412,7 @@ class _PeopleByDecision:
     denied_with_outcome: RowCombinations
 
     @classmethod
-    def of(cls, rows: RowCombinations) -> _PeopleByDecision:
+    def from_rows(cls, rows: RowCombinations) -> _PeopleByDecision:
         approved = [row for row in rows if row.is_approved]
         denied = [row for row in rows if row.is_denied]
         return cls(

@@ -210,9 +210,9 @@ def _keep_latest(outcomes: Table, key: str, brought: Sequence[str], options: Rea
         rows = outcomes.rows.filter(~nw.col(key).is_null())
         names = [nw.col(column) for column in brought]
         return replace(outcomes, rows=rows.select(nw.col(key).alias(KEY), *names))
-    kept = sql.select(quoted_column(key).label(KEY), *map(quoted_column, brought))
-    kept = kept.select_from(outcomes.rows).where(quoted_column(key).is_not(None))
-    return replace(outcomes, rows=kept.subquery())
+    outcome_query = sql.select(quoted_column(key).label(KEY), *map(quoted_column, brought))
+    outcome_query = outcome_query.select_from(outcomes.rows).where(quoted_column(key).is_not(None))
+    return replace(outcomes, rows=outcome_query.subquery())
 
 
 def _require_sortable(outcomes: Table, column: str) -> None:
@@ -273,24 +273,28 @@ def _join(
     people: Table, outcomes: Table, person_column: str, brought: Sequence[str]
 ) -> tuple[Table, int]:
     """Return people with their outcomes, and how many rows of outcomes match nobody."""
-    own_columns = [column for column in people.columns if column not in brought]
-    columns = [*own_columns, *brought]
+    people_columns = [column for column in people.columns if column not in brought]
+    columns = [*people_columns, *brought]
     if isinstance(people, LazyTable) and isinstance(outcomes, LazyTable):
-        own_rows = people.rows.select(*own_columns)
-        joined = own_rows.join(outcomes.rows, left_on=person_column, right_on=KEY, how="left")
-        unmatched = outcomes.rows.join(own_rows, left_on=KEY, right_on=person_column, how="anti")
+        people_rows = people.rows.select(*people_columns)
+        joined = people_rows.join(outcomes.rows, left_on=person_column, right_on=KEY, how="left")
+        unmatched = outcomes.rows.join(people_rows, left_on=KEY, right_on=person_column, how="anti")
         n_unmatched = len(LazyTable(outcomes.name, outcomes.engine, unmatched, [KEY]).count([KEY]))
         table = replace(people, rows=joined.select(*columns), columns=columns)
         return table, n_unmatched
     if not isinstance(people, SqlTable) or not isinstance(outcomes, SqlTable):
         raise BadData("people and outcomes must be tables of one kind")
-    own_rows = sql.select(*map(quoted_column, own_columns)).select_from(people.rows).subquery()
-    condition = own_rows.c[person_column] == outcomes.rows.c[KEY]
+    people_rows = (
+        sql.select(*map(quoted_column, people_columns)).select_from(people.rows).subquery()
+    )
+    condition = people_rows.c[person_column] == outcomes.rows.c[KEY]
     joined_rows = sql.select(
-        *(own_rows.c[column] for column in own_columns),
+        *(people_rows.c[column] for column in people_columns),
         *(outcomes.rows.c[column] for column in brought),
-    ).select_from(own_rows.outerjoin(outcomes.rows, condition))
-    is_matched = sql.select(sql.literal_column("1")).select_from(own_rows).where(condition).exists()
+    ).select_from(people_rows.outerjoin(outcomes.rows, condition))
+    is_matched = (
+        sql.select(sql.literal_column("1")).select_from(people_rows).where(condition).exists()
+    )
     counted = sql.select(sql.func.count()).select_from(outcomes.rows).where(~is_matched)
     ((n_unmatched,),) = people.run(counted)
     return replace(people, rows=joined_rows.subquery(), columns=columns), int(n_unmatched)

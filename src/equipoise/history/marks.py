@@ -63,7 +63,7 @@ def _mark_of(table: Table, column: str, denied_keys: set[str], options: ReadOpti
     )
     if not with_outcome:
         return None
-    mark, n_marked = max(with_outcome.items(), key=lambda item: item[1])
+    mark, n_marked = max(with_outcome.items(), key=lambda mark_and_count: mark_and_count[1])
     n_of_mark = sum(
         int(count)
         for value, decision, _, count in counted

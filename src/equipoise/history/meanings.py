@@ -70,31 +70,33 @@ def read_yes_no(
     if len(keys) > MAX_YES_NO_VALUES or any(re.fullmatch(FRACTION, key) for key in keys):
         fields = {"column": column, "different": len(keys), "examples": sorted(row_counts)[:4]}
         raise UnreadTable(Problem("not-yes-no", fields))
-    ones = _explained_keys(options, "positive", role)
-    zeros = _explained_keys(options, "negative", role)
-    contradictory = set(ones) & set(zeros)
+    positive_keys = _explained_keys(options, "positive", role)
+    negative_keys = _explained_keys(options, "negative", role)
+    contradictory = set(positive_keys) & set(negative_keys)
     if contradictory:
         raise InvalidInput(
             f"column {column!r}: {list_values(contradictory)} cannot be both positive and negative"
         )
     if keys <= set(STANDARD_BITS):
-        return _read_standard_bits(role, column, row_counts, ones, zeros)
-    if keys.isdisjoint({*ones, *zeros}):  # what was said is about the other column
-        ones = ()
-        zeros = ()
-    unexplained = keys - {*ones, *zeros}
+        return _read_standard_bits(role, column, row_counts, positive_keys, negative_keys)
+    if keys.isdisjoint({*positive_keys, *negative_keys}):  # what was said is about the other column
+        positive_keys = ()
+        negative_keys = ()
+    unexplained = keys - {*positive_keys, *negative_keys}
     if unexplained:
         # A 1 beside words for 1 may be another code, so that it needs a word of its own.
-        has_clash = ("1" if ones else "0") in unexplained
-        is_one_side_said = bool(ones) != bool(zeros)
+        has_clash = ("1" if positive_keys else "0") in unexplained
+        is_one_side_said = bool(positive_keys) != bool(negative_keys)
         # One value beside those of one side can only be the other side. All else stays open.
         is_clear = is_one_side_said and len(unexplained) == 1 and not has_clash
         if not is_clear:
-            problem = propose_meanings(role, column, row_counts, ones, zeros, labelled_counts)
+            problem = propose_meanings(
+                role, column, row_counts, positive_keys, negative_keys, labelled_counts
+            )
             raise UnreadTable(problem)
-    if ones:
-        return YesNo(ones, (*zeros, *sorted(unexplained)))
-    return YesNo(tuple(sorted(unexplained)), zeros)
+    if positive_keys:
+        return YesNo(positive_keys, (*negative_keys, *sorted(unexplained)))
+    return YesNo(tuple(sorted(unexplained)), negative_keys)
 
 
 def _explained_keys(options: ReadOptions, argument: MeaningArgument, role: Role) -> tuple[str, ...]:
@@ -106,11 +108,11 @@ def _read_standard_bits(
     role: Role,
     column: str,
     row_counts: RowCounts,
-    ones: Collection[str],
-    zeros: Collection[str],
+    positive_keys: Collection[str],
+    negative_keys: Collection[str],
 ) -> YesNo:
     """Return what 0 and 1 mean in a column that holds nothing else."""
-    is_explained = not set(STANDARD_BITS).isdisjoint({*ones, *zeros})
+    is_explained = not set(STANDARD_BITS).isdisjoint({*positive_keys, *negative_keys})
     # In a column called "default" 1 is the bad outcome. Reading it as good would reverse the
     # answer, so a person must say what 1 means.
     if row_counts and not is_explained and bit_of_yes(role, column) == 0:
@@ -118,7 +120,7 @@ def _read_standard_bits(
         fix = Fix("positive", (zero_label,), role)
         fields = {"column": column, "written": dict(row_counts)}
         raise UnreadTable(Problem("named-after-failure", fields, (fix,)))
-    is_reversed = "0" in ones or "1" in zeros
+    is_reversed = "0" in positive_keys or "1" in negative_keys
     return YesNo(("0",), ("1",)) if is_reversed else YesNo(("1",), ("0",))
 
 
@@ -165,8 +167,8 @@ def propose_meanings(
     role: Role,
     column: str,
     row_counts: RowCounts,
-    ones: Collection[str],
-    zeros: Collection[str],
+    positive_keys: Collection[str],
+    negative_keys: Collection[str],
     labelled_counts: Mapping[str, int],
 ) -> Problem:
     """Return the problem of values that nobody explained, with fixes as far as they are clear.
@@ -175,17 +177,19 @@ def propose_meanings(
     are known, if outcomes are much rarer after every other one. The rest is left to a person as
     open choices.
 
-    Parameters are those of :func:`read_yes_no`; ``ones`` and ``zeros`` are keys of values that
-    were said to mean 1 and 0.
+    Parameters are those of :func:`read_yes_no`; ``positive_keys`` and ``negative_keys`` are
+    keys of values that were said to mean 1 and 0.
     """
     all_labels = choose_labels(row_counts)
     sizes = tally((key_of(value), count) for value, count in row_counts.items())
-    explained = {*ones, *zeros}
+    explained = {*positive_keys, *negative_keys}
     labels = {key: label for key, label in all_labels.items() if key not in explained}
     word_clues = _classify_words(role, column, sizes)
     clues = _classify_by_outcomes(word_clues, sizes, labelled_counts, explained)
     values = _Unexplained(role, labels, sizes, {key: clues[key] for key in labels})
-    fixes = _resolve(values, is_said={"positive": bool(ones), "negative": bool(zeros)})
+    fixes = _resolve(
+        values, is_explained={"positive": bool(positive_keys), "negative": bool(negative_keys)}
+    )
     written = {value: n for value, n in row_counts.items() if key_of(value) in labels}
     code = f"{role}-partly-explained" if explained else f"{role}-unexplained"
     return Problem(code, {"column": column, "written": written}, fixes)
@@ -255,10 +259,10 @@ def _decisions_with_outcomes(
     return (often_known & positive_words) - set(explained)
 
 
-def _resolve(values: _Unexplained, is_said: Mapping[str, bool]) -> tuple[Fix, ...]:
+def _resolve(values: _Unexplained, is_explained: Mapping[str, bool]) -> tuple[Fix, ...]:
     """Return the meanings that clues give, and open choices for the others.
 
-    ``is_said`` tells by argument whether a person named a value for it.
+    ``is_explained`` tells by argument whether a person named a value for it.
     """
     clear: dict[str, set[str]] = {
         "positive": values.with_clue(Clue.POSITIVE_WORD, Clue.OUTCOMES_KNOWN),
@@ -267,7 +271,7 @@ def _resolve(values: _Unexplained, is_said: Mapping[str, bool]) -> tuple[Fix, ..
     nothing = values.with_clue(Clue.NOTHING_WORD)
     unclear = values.with_clue(Clue.NONE)
     # "positive" or "negative", if no value has this meaning yet
-    lacking = [argument for argument in MEANINGS if not (is_said[argument] or clear[argument])]
+    lacking = [argument for argument in MEANINGS if not (is_explained[argument] or clear[argument])]
     if len(unclear) == len(lacking) == 1:  # one value, and one meaning that has none
         clear[lacking[0]] = unclear
         unclear = set()
@@ -310,7 +314,7 @@ def _open_choices(
         candidates = bits
     choices = []
     for first in candidates:
-        others = [values.labels[key] for key in candidates if key != first]
-        choices.append(OpenChoice((values.labels[first], *others)))
+        other_labels = [values.labels[key] for key in candidates if key != first]
+        choices.append(OpenChoice((values.labels[first], *other_labels)))
     only_missing = [OpenChoice((values.labels[key],)) for key in by_size if key not in candidates]
     return choices, only_missing

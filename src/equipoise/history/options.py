@@ -98,9 +98,9 @@ class ReadOptions:
                 raise UnknownName(f"value of {argument!r}", arguments[argument], allowed)
         require_whole("max_groups", self.max_groups, 2)
         require_whole("min_cases", self.min_cases, 0)
-        given = without_defaults(arguments)
+        explicit_arguments = without_defaults(arguments)
         for argument, needed in NEEDED_ARGUMENT.items():
-            if argument in given and needed not in given:
+            if argument in explicit_arguments and needed not in explicit_arguments:
                 names = {"argument": argument, "needed": needed}
                 raise InvalidReading(Problem("argument-needs-other", names))
         # A frozen dataclass can be filled in here only by this detour.
@@ -295,11 +295,11 @@ def places_of(source: object) -> list[str]:
 def without_defaults(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that are not at their defaults."""
 
-    def is_given(argument: str, value: Any) -> bool:
+    def is_not_default(argument: str, value: Any) -> bool:
         # One column and a list of one column are the same.
         return value is not None and as_tuple(value) != as_tuple(DEFAULTS.get(argument))
 
-    return {name: value for name, value in arguments.items() if is_given(name, value)}
+    return {name: value for name, value in arguments.items() if is_not_default(name, value)}
 
 
 def _is_open_choice(text: str) -> bool:
@@ -344,9 +344,9 @@ def _values_by_new_group(merges: MergedGroups) -> dict[str, Any]:
                     f"'other=Samoan'; got {text!r}"
                 )
             by_group.setdefault(name, []).append(value)
-    every_value = [value for values in by_group.values() for value in values]
-    for value in every_value:
-        if every_value.count(value) > 1:
+    merged_values = [value for values in by_group.values() for value in values]
+    for value in merged_values:
+        if merged_values.count(value) > 1:
             raise InvalidInput(f"'merge_groups' names {value!r} twice")
     return {name: unwrap_single(values) for name, values in by_group.items()}
 

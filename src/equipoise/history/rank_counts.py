@@ -135,12 +135,14 @@ def rank_in_engine(
             bool_and(coalesce(isfinite(value), false))
         FROM ranked GROUP BY group_number
     """
-    found = {}
+    ranks_by_group = {}
     for group, n_first, n_all, double_rank_sum, ties, are_numbers in table.run(_as_query(query)):
         if not are_numbers:
             return None
-        found[int(group)] = RankSums(int(n_first), int(n_all), int(double_rank_sum), float(ties))
-    return found
+        ranks_by_group[int(group)] = RankSums(
+            int(n_first), int(n_all), int(double_rank_sum), float(ties)
+        )
+    return ranks_by_group
 
 
 def _select(table: SqlTable, columns: Sequence[str]) -> str:

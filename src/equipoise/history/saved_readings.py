@@ -96,21 +96,21 @@ def load_reading(source: object, arguments: Mapping[str, Any]) -> tuple[object, 
     InvalidInput
         If an argument is not what it must be.
     """
-    given = without_defaults(arguments)
+    explicit_arguments = without_defaults(arguments)
     saved: dict[str, Any] = {}
     places = places_of(source)
     if len(places) == 1 and places[0].endswith(SUFFIX):
         source, saved = _read_file(Path(places[0]))
-    preset_name = given.get("preset", saved.get("preset"))
+    preset_name = explicit_arguments.get("preset", saved.get("preset"))
     preset = load_preset(preset_name)
     _require_known(f"the preset {preset_name!r}", preset, [*ENTRIES])
     saved_meanings: dict[str, Any] = {}
     for argument in MEANINGS:
         saved_meanings[argument] = {**preset.get(argument, {}), **_plain_meaning(saved, argument)}
     saved = {**preset, **saved}
-    options = ReadOptions(**{**saved, **given})
+    options = ReadOptions(**{**saved, **explicit_arguments})
     # The same options with the file's meanings alone, which may name columns instead of roles.
-    saved_options = ReadOptions(**{**saved, **given, **saved_meanings})
+    saved_options = ReadOptions(**{**saved, **explicit_arguments, **saved_meanings})
     positive = {**_by_role(saved_options.positive), **_by_role(options.positive)}
     negative = {**_by_role(saved_options.negative), **_by_role(options.negative)}
     return source, replace(options, positive=positive, negative=negative)
@@ -186,14 +186,14 @@ def save_reading(
         )
     relative_places = [_relative_to(path.parent, place) for place in places]
     lines = [f"{SOURCE_ENTRY} = {_format_toml(unwrap_single(relative_places))}"]
-    given = options.given_arguments
-    outcome_places = places_of(given.get("outcomes"))
+    arguments_to_keep = options.given_arguments
+    outcome_places = places_of(arguments_to_keep.get("outcomes"))
     if outcome_places and _is_file_path(outcome_places[0]):
         places += outcome_places
-        given["outcomes"] = _relative_to(path.parent, outcome_places[0])
+        arguments_to_keep["outcomes"] = _relative_to(path.parent, outcome_places[0])
     for entry, argument in ENTRIES.items():
-        if argument in given:
-            lines.append(f"{entry} = {_format_toml(given[argument])}")
+        if argument in arguments_to_keep:
+            lines.append(f"{entry} = {_format_toml(arguments_to_keep[argument])}")
     if saved_question is not None:
         lines += _table_lines(QUESTION_TABLE, QUESTION_ENTRIES, saved_question.question)
         lines += _table_lines(COSTS_TABLE, COSTS_ENTRIES, saved_question.costs)

@@ -99,9 +99,9 @@ def _open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
     paths: list[str] = []
     n_ignored = 0
     for pattern in patterns:
-        pattern_paths, n_others = _files_of(pattern)
+        pattern_paths, n_other_files = _files_of(pattern)
         paths += pattern_paths
-        n_ignored += n_others
+        n_ignored += n_other_files
     _require_different_files(paths)
     _require_no_lake(paths)
     name = repr(paths[0]) if len(paths) == 1 else f"{len(paths)} files from {paths[0]!r} on"
@@ -163,20 +163,22 @@ def _scan_files(
     query = f"FROM {function}([{files}]{settings}, union_by_name = true, hive_partitioning"
     rows = connection.from_query(f"{query} = false)")
     folder_columns = _folder_columns(paths)
-    own_columns = {column.casefold() for column in rows.columns}
-    if not folder_columns or not own_columns.isdisjoint(folder_columns):
+    file_columns = {column.casefold() for column in rows.columns}
+    if not folder_columns or not file_columns.isdisjoint(folder_columns):
         return rows
     return connection.from_query(f"{query} = true, hive_types_autocast = false)")
 
 
 def _folder_columns(paths: Sequence[str]) -> set[str]:
     """Return the columns that folders name, as in ``year=2024``; none if files differ in them."""
-    of_files = []
+    columns_by_file = []
     for path in paths:
         folders = path.partition("?")[0].split("/")[:-1]
-        of_files.append({name.partition("=")[0].casefold() for name in folders if "=" in name[1:]})
-    first_columns = of_files[0]
-    return first_columns if all(columns == first_columns for columns in of_files) else set()
+        columns_by_file.append(
+            {name.partition("=")[0].casefold() for name in folders if "=" in name[1:]}
+        )
+    first_columns = columns_by_file[0]
+    return first_columns if all(columns == first_columns for columns in columns_by_file) else set()
 
 
 def _files_of(pattern: str) -> tuple[list[str], int]:

@@ -60,10 +60,10 @@ class LazyTable:
     rows: nw.LazyFrame[Any]
     columns: Sequence[str]
 
-    def count(self, by: Sequence[ColumnKey], limit: int | None = None) -> Rows:
+    def count(self, columns: Sequence[ColumnKey], limit: int | None = None) -> Rows:
         """Return at most ``limit`` combinations of values, each with its number of rows."""
-        keys = self.rows.select(*map(_expression, by))
-        counted = keys.group_by(*map(_name_of, by)).agg(nw.len().alias(COUNT_COLUMN))
+        keys = self.rows.select(*map(_expression, columns))
+        counted = keys.group_by(*map(_column_name, columns)).agg(nw.len().alias(COUNT_COLUMN))
         return self._fetch(counted if limit is None else counted.head(limit))
 
     def missing_and_repeated(self, column: str) -> tuple[int, int]:
@@ -110,9 +110,9 @@ class SqlTable:
     columns: Sequence[str]
     run: Callable[[Query], Rows]  # sends a query, returns the rows of its answer
 
-    def count(self, by: Sequence[ColumnKey], limit: int | None = None) -> Rows:
+    def count(self, columns: Sequence[ColumnKey], limit: int | None = None) -> Rows:
         """Return at most ``limit`` combinations of values, each with its number of rows."""
-        keys = [_column(key) for key in by]
+        keys = [_column(key) for key in columns]
         query = sql.select(*keys, sql.func.count()).select_from(self.rows).group_by(*keys)
         return self.run(query if limit is None else query.limit(limit))
 
@@ -216,7 +216,7 @@ def duckdb_text(clause: ClauseElement) -> str:
     return str(clause.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
 
 
-def _name_of(key: ColumnKey) -> str:
+def _column_name(key: ColumnKey) -> str:
     return key.column if isinstance(key, DayOf) else key
 
 
@@ -227,7 +227,7 @@ def quoted_column(name: str) -> Any:
 
 def _column(key: ColumnKey) -> Any:
     """Return a column, or its days, for SQL."""
-    column = sql.column(sql.quoted_name(_name_of(key), True))
+    column = sql.column(sql.quoted_name(_column_name(key), True))
     if not isinstance(key, DayOf):
         return column
     # Written into the query: a parameter cannot be part of a GROUP BY key.
@@ -238,7 +238,7 @@ def _column(key: ColumnKey) -> Any:
 
 def _expression(key: ColumnKey) -> nw.Expr:
     """Return a column, or its days, for narwhals."""
-    column_values = nw.col(_name_of(key))
+    column_values = nw.col(_column_name(key))
     if not isinstance(key, DayOf):
         return column_values
     return column_values.cast(nw.String).str.slice(0, 10)
