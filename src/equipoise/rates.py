@@ -298,10 +298,12 @@ class Rate:
             return (p0_low, s_low), (p0_high, s_high)
         if not approved_in_whole:
             return (0.0, 1.0), (0.0, 1.0)
+        # The rate ignores approved people outside the whole, so s is a share among the others.
         _, approved = self.fraction(counts.approved_positive, counts.approved_negative, 0.0, 0.0)
         s_low, s_high = clopper_pearson(counts.denied, counts.denied + approved, alpha)
         if "tp" in approved_in_whole:
             return (0.0, s_low), (0.0, s_high)
+        # With fp alone all approved people among them have outcome 0.
         return (1.0 - s_low, s_low), (1.0 - s_high, s_high)
 
     def _curve_if_possible(self, p0: float, s: float) -> Curve | None:

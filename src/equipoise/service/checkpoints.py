@@ -45,7 +45,7 @@ class CheckpointLog:
         self._database = open_service_database(url)
 
     def add_mark(self, audit: str, kind: str, seq: int, event_hash: str, actor: str) -> Mark:
-        """Store a checkpoint that is handed out, or that a verification began, and return it."""
+        """Store a mark: that a checkpoint is handed out, or a verification begins; return it."""
         mark = Mark(
             id=secrets.token_hex(8),
             audit=audit,

@@ -35,9 +35,11 @@ def _describe(operation: Operation) -> dict[str, Any]:
         for parameter in description.get("parameters", ())
     ]
     examples = []
+    # First what is sent, then every answer that is no error. OpenAPI has one example or several.
     for content in description.get("requestBody", {}).get("content", {}).values():
         if "examples" in content:
-            examples += [(each["summary"], each["value"]) for each in content["examples"].values()]
+            named_examples = content["examples"].values()
+            examples += [(example["summary"], example["value"]) for example in named_examples]
         else:
             examples.append(("Request", content["example"]))
     for status, answer in description["responses"].items():

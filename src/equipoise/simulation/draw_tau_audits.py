@@ -111,6 +111,7 @@ def _read_given_pasts(
     streams: Streams,
     rng: Generator,
 ) -> tuple[Array, Runs]:
+    # axes: repeat, group, kind of people in the order of `_shares_by_kind`
     counts = np.zeros((len(pasts), len(world.groups), 3), dtype=np.int64)
     for repeat, past in enumerate(pasts):
         for index, group in enumerate(world.groups):
@@ -131,6 +132,8 @@ def _read_counts(
     outcomes = outcomes_to_estimate(setting.question)
     rows = draw_rows_until(rng, audit.tau, outcomes, streams, counts)
     runs = _undecided_runs(setting)
+    # A past that lacks people ends its audit before it begins; what it finds is read off a real
+    # audit. No audit takes a past that lacks a whole group, so such a run stays undecided.
     has_every_group = counts.sum(axis=2).all(axis=1)
     for repeat in np.flatnonzero(_lacks_people(rows) & has_every_group):
         runs[repeat] = run_record(setting.begin(_past_of_counts(world, counts[repeat])))
