@@ -101,8 +101,8 @@ class Connection:
         """Return the time by the clock of the machine that has the database."""
         if self.kind == "sqlite":
             return datetime.now(UTC)
-        now: datetime = self.run("SELECT clock_timestamp()").fetchone()[0]
-        return now.astimezone(UTC)
+        server_time: datetime = self.run("SELECT clock_timestamp()").fetchone()[0]
+        return server_time.astimezone(UTC)
 
     def is_stale(self) -> bool:
         """Say whether the server has ended an idle connection, after a restart for example.
@@ -261,7 +261,7 @@ class Database:
     def __init__(self, url: str, *, create: bool = False, timeout: float = 60.0) -> None:
         require_non_negative("timeout", timeout)
         self.kind, self.path = kind_and_path(url)
-        self.shown = display_url(url)
+        self.display_url = display_url(url)
         self.url = url
         self.timeout = timeout
         if self.path is not None:  # the same file wherever the program goes
@@ -276,7 +276,9 @@ class Database:
         self.require_own_process()
         if self.path is not None and not self.path.exists():
             if not create:
-                raise LedgerError(f"no ledger at {self.shown}; make one with: equipoise audit new")
+                raise LedgerError(
+                    f"no ledger at {self.display_url}; make one with: equipoise audit new"
+                )
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # The seed is in it. SQLite gives its journal files the rights of the file.
             with suppress(FileExistsError):
@@ -320,7 +322,7 @@ class Database:
                 sentence = meaning
                 break
         return sentence.format(
-            ledger=self.shown, timeout=self.timeout, words=complaint, repeat=_SAFE_TO_REPEAT
+            ledger=self.display_url, timeout=self.timeout, words=complaint, repeat=_SAFE_TO_REPEAT
         )
 
     @contextmanager
@@ -348,8 +350,9 @@ class Database:
                 raise
             self.close()
             raise LedgerError(
-                f"the ledger {self.shown} did not acknowledge ({error}): whether this was stored "
-                "is unknown; repeat the call, which is safe: what was stored is answered as it was"
+                f"the ledger {self.display_url} did not acknowledge ({error}): whether this was "
+                "stored is unknown; repeat the call, which is safe: what was stored is answered as "
+                "it was"
             ) from error
 
     @contextmanager
@@ -381,8 +384,8 @@ class Database:
         if self._file_now() != self._file:
             self.close()
             raise LedgerError(
-                f"{self.shown} was removed or replaced while it was open; nothing was stored, "
-                "repeat the call to use the file that is there now"
+                f"{self.display_url} was removed or replaced while it was open; nothing was "
+                "stored, repeat the call to use the file that is there now"
             )
 
     # -- forks ------------------------------------------------------------------------------------
@@ -391,8 +394,9 @@ class Database:
         """Refuse a handle, and a file, that were open when this process was forked."""
         if os.getpid() != self._pid:
             raise LedgerError(
-                f"this handle on {self.shown} was opened before this process was forked; open the "
-                "audit here instead, with LiveAudit.open, and close_ledger() it before a fork"
+                f"this handle on {self.display_url} was opened before this process was forked; "
+                "open the audit here instead, with LiveAudit.open, and close_ledger() it before a "
+                "fork"
             )
         if self.path is not None and self.path in _open_at_fork:
             raise LedgerError(

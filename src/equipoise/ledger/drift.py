@@ -125,8 +125,8 @@ class _Share:
     label: str
     past_successes: float
     past_total: float
-    fewest: Array
-    most: Array
+    fewest_successes: Array
+    most_successes: Array
     people: Array
 
 
@@ -155,17 +155,17 @@ def _shares_of(
     # Outcomes are compared only if all of them are known in the historical data.
     if cells.approved > 0 and not cells.approved_unknown:
         # axes: block of approved people, outcome (bad, good)
-        told = np.array(outcomes, dtype=float).reshape(-1, 2).cumsum(axis=0)
+        outcome_counts = np.array(outcomes, dtype=float).reshape(-1, 2).cumsum(axis=0)
         n_approved = approved[-1] if len(approved) else 0.0
         # Every block is full, except perhaps the last one.
-        people = np.minimum(BLOCK * np.arange(1.0, len(told) + 1.0), n_approved)
+        people = np.minimum(BLOCK * np.arange(1.0, len(outcome_counts) + 1.0), n_approved)
         shares.append(
             _Share(
                 "good outcomes among the approved",
                 cells.approved_positive,
                 cells.approved,
-                fewest=told[:, 1],
-                most=people - told[:, 0],
+                fewest_successes=outcome_counts[:, 1],
+                most_successes=people - outcome_counts[:, 0],
                 people=people,
             )
         )
@@ -183,14 +183,14 @@ def _test_share(share: _Share, group: str, exact: bool, alpha: float) -> DriftTe
             share.past_successes, share.past_total, alpha * SHARE_FOR_PAST / 2.0
         )
         threshold = -math.log(alpha * (1.0 - SHARE_FOR_PAST))
-    successes = _nearest(share.fewest, share.most, share.people, low, high)
+    successes = _nearest(share.fewest_successes, share.most_successes, share.people, low, high)
     log_evidence = share_evidence(successes, share.people, low, high)
     largest = float(log_evidence.max(initial=0.0))
     n_people = int(share.people[-1]) if len(share.people) else 0
-    n_unknown = int(share.most[-1] - share.fewest[-1]) if n_people else 0
+    n_unknown = int(share.most_successes[-1] - share.fewest_successes[-1]) if n_people else 0
     present_share = None
     if n_people > n_unknown:
-        present_share = float(share.fewest[-1]) / (n_people - n_unknown)
+        present_share = float(share.fewest_successes[-1]) / (n_people - n_unknown)
     return DriftTest(
         share.label,
         group,
@@ -204,14 +204,16 @@ def _test_share(share: _Share, group: str, exact: bool, alpha: float) -> DriftTe
     )
 
 
-def _nearest(fewest: Array, most: Array, people: Array, low: float, high: float) -> Array:
+def _nearest(
+    fewest_successes: Array, most_successes: Array, people: Array, low: float, high: float
+) -> Array:
     """Return the possible number of successes that lies nearest to the past's range.
 
     The log evidence is convex on either side of the range and not positive inside it, so where it
     is positive its smallest value over the possible numbers is at the end nearest to the range.
     """
     return np.where(
-        most < low * people,
-        most,
-        np.where(fewest > high * people, fewest, people * (low + high) / 2),
+        most_successes < low * people,
+        most_successes,
+        np.where(fewest_successes > high * people, fewest_successes, people * (low + high) / 2),
     )

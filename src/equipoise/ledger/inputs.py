@@ -70,7 +70,7 @@ def binary(label: str, value: object) -> int:
     return int(value)
 
 
-def whole(label: str, amount: object) -> int:
+def whole_amount(label: str, amount: object) -> int:
     """Return an amount of money as whole minor units.
 
     Examples

@@ -42,7 +42,7 @@ PREPARED_TRIES = 3  # to store what was prepared before the transaction, if othe
 CACHE_WAIT_SECONDS = 5.0  # for which storing the state waits for writers
 MAX_DAYS = 300_000.0  # days; the calendar ends before a million
 
-Result = Reply | EquipoiseError
+ReplyOrError = Reply | EquipoiseError
 T = TypeVar("T")
 
 
@@ -131,12 +131,12 @@ class LiveAudit(AuditCommands):
         Parameters
         ----------
         ledger
-            A file name (SQLite) or ``postgresql://…``; made if it does not exist.
+            A file name (SQLite) or ``postgresql://…``; created if it does not exist.
         costs, budget
             In whole minor units, cents for example.
         seed
-            64 hexadecimal digits; drawn from the system if left out. It stays secret until the
-            audit is concluded, its hash is in the first event.
+            64 hexadecimal digits; the system draws them if left out. The seed stays secret until
+            the audit is concluded. Its hash is in the first event, so nobody can replace it.
         confirm
             Begin even if a group that is compared would keep the audit from ending. Without it,
             the forecast is run, and such an audit is refused with the group's name and what
@@ -175,13 +175,13 @@ class LiveAudit(AuditCommands):
 
         ``seed`` is the one that the settings hold the hash of.
         """
-        who = inputs.system_user() if actor is None else inputs.name("actor", actor)
+        actor_name = inputs.system_user() if actor is None else inputs.name("actor", actor)
         store = Store(ledger, create=True)
         uid = uuid.uuid4().hex
-        time = format_timestamp(store.now())
+        time = format_timestamp(store.clock_time())
         event = {
-            "actor": who, "audit": uid, "data": settings.to_data(), "prev": GENESIS, "seq": 1,
-            "time": time, "type": "created",
+            "actor": actor_name, "audit": uid, "data": settings.to_data(), "prev": GENESIS,
+            "seq": 1, "time": time, "type": "created",
         }  # fmt: skip
         body = canonical(event)
         row = AuditRow(
@@ -193,7 +193,7 @@ class LiveAudit(AuditCommands):
             name=settings.name,
             seed=seed.lower(),
         )
-        live = cls(store, store.add_audit(row, body), who)
+        live = cls(store, store.add_audit(row, body), actor_name)
         live.results([])  # historical data alone may give the verdict
         return live
 
@@ -202,9 +202,9 @@ class LiveAudit(AuditCommands):
         cls, ledger: str, name: str, *, actor: str | None = None, timeout: float = 60.0
     ) -> LiveAudit:
         """Return the audit of this name; writes wait ``timeout`` seconds for other writers."""
-        who = inputs.system_user() if actor is None else inputs.name("actor", actor)
+        actor_name = inputs.system_user() if actor is None else inputs.name("actor", actor)
         store = Store(ledger, timeout=timeout)
-        return cls(store, store.audit(name), who)
+        return cls(store, store.audit(name), actor_name)
 
     def acting_as(self, actor: str) -> LiveAudit:
         """Return the same audit for an actor whom the caller has authenticated."""
@@ -223,7 +223,9 @@ class LiveAudit(AuditCommands):
         if limit is None:
             raise InvalidInput("'days' is needed: the audit was made without 'overdue_after'")
         require_non_negative("days", limit)
-        asked_before = format_timestamp(self._store.now() - timedelta(days=min(limit, MAX_DAYS)))
+        asked_before = format_timestamp(
+            self._store.clock_time() - timedelta(days=min(limit, MAX_DAYS))
+        )
         waiting = self.people(states=("RESERVED", "EXECUTED"))
         late = [person for person in waiting if person.asked < asked_before]
         return self.run(commands.MarkOverdue(str(person.person)) for person in late)
@@ -406,7 +408,7 @@ class LiveAudit(AuditCommands):
 class _Job:
     commands: Sequence[Command]
     actor: str
-    answer: Future[list[Result]] = field(default_factory=Future)
+    answer: Future[list[ReplyOrError]] = field(default_factory=Future)
     # set when the job has its answer, or when its thread is to serve the next commit
     is_next: threading.Event = field(default_factory=threading.Event)
 
@@ -435,7 +437,7 @@ class Driver:
         self._is_state_cached = False
         self._cache_writer: threading.Thread | None = None
 
-    def run(self, commands: Sequence[Command], actor: str) -> list[Result]:
+    def run(self, commands: Sequence[Command], actor: str) -> list[ReplyOrError]:
         """Carry out commands; return, once stored, a result for each."""
         self._store.require_own_process()
         job = _Job(commands, actor)
@@ -501,14 +503,14 @@ class Driver:
             elif self._state is None:
                 self._load_cache()
             try:
-                result = look(self._current(self._store.head(self._row.id)))
+                answer = look(self._current(self._store.head(self._row.id)))
             except Exception as error:
                 if not self._may_blame_cache(error):
                     raise
                 self._require_chain()
-                result = look(self._current(self._store.head(self._row.id)))
+                answer = look(self._current(self._store.head(self._row.id)))
             self._save_cache_if_due()
-            return result
+            return answer
 
     def confirm(self) -> None:
         """Replay the chain beside the state, and put what it leads to in the state's place."""
@@ -550,7 +552,7 @@ class Driver:
         for job in jobs:
             job.is_next.set()
 
-    def _store_results(self, jobs: list[_Job]) -> list[list[Result]]:
+    def _store_results(self, jobs: list[_Job]) -> list[list[ReplyOrError]]:
         """Carry out jobs in one transaction; return the answers of each job."""
         batch = [command for job in jobs for command in job.commands]
         n_corrections = sum(isinstance(command, commands.Correct) for command in batch)
@@ -571,7 +573,7 @@ class Driver:
         self._after_storing()
         return answers
 
-    def _store_prepared(self, jobs: list[_Job]) -> list[list[Result]] | None:
+    def _store_prepared(self, jobs: list[_Job]) -> list[list[ReplyOrError]] | None:
         """Do the work before the transaction is opened; None if another program wrote meanwhile.
 
         Many corrections take minutes to weigh, and PostgreSQL ends transactions that idle.
@@ -594,7 +596,7 @@ class Driver:
 
     def _carry_out(
         self, jobs: list[_Job], state: AuditState, transaction: WriteTransaction, *, is_long: bool
-    ) -> tuple[TransactionWriter, list[list[Result]]]:
+    ) -> tuple[TransactionWriter, list[list[ReplyOrError]]]:
         """Carry out the commands of jobs within a transaction; return the answers of each job."""
         if is_long:
             state.forget()  # it is rebuilt once, with all corrections
@@ -614,13 +616,13 @@ class Driver:
         state: AuditState,
         writer: TransactionWriter,
         transaction: WriteTransaction,
-    ) -> list[list[Result]]:
+    ) -> list[list[ReplyOrError]]:
         """Let the writer make the events of all jobs; return the answers of each job."""
-        now = format_timestamp(transaction.now)
+        event_time = format_timestamp(transaction.clock_time)
         answers = [
-            [writer.run(command, job.actor, now) for command in job.commands] for job in jobs
+            [writer.run(command, job.actor, event_time) for command in job.commands] for job in jobs
         ]
-        writer.record_verdict(jobs[-1].actor, now)
+        writer.record_verdict(jobs[-1].actor, event_time)
         state.check_books()
         return answers
 

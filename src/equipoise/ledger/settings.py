@@ -103,7 +103,7 @@ class Settings:
         if assist.seed is not None:
             raise InvalidInput("'seed' of 'assist' is the ledger's own; leave it out")
         if assist.max_price is not None:
-            inputs.whole("max_price", assist.max_price)
+            inputs.whole_amount("max_price", assist.max_price)
 
     def _check_stream(self) -> None:
         if self.stream not in STREAMS:
@@ -265,7 +265,7 @@ def new_settings(
         seed_hash=hashlib.sha256(bytes.fromhex(seed)).hexdigest(),
         software=__version__,
         edition=evidence.EDITION,
-        budget=None if budget is None else inputs.whole("budget", budget),
+        budget=None if budget is None else inputs.whole_amount("budget", budget),
         max_in_flight=max_in_flight,
         max_in_flight_groups=max_in_flight_groups or {},
         lottery=lottery,
@@ -331,7 +331,7 @@ def require_limits(
 
 def _whole_costs(costs: Costs) -> dict[str, Any]:
     return {
-        "feature": inputs.whole("costs.feature", costs.feature),
-        "label": inputs.whole("costs.label", costs.label),
+        "feature": inputs.whole_amount("costs.feature", costs.feature),
+        "label": inputs.whole_amount("costs.label", costs.label),
         "groups": {group: _whole_costs(cost) for group, cost in costs.groups.items()},
     }

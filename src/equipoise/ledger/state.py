@@ -288,8 +288,8 @@ class AuditState:
         """Return what was spent over time, at about so many moments, the last one now."""
         path = [SpendingPoint(0, 0), *self.spending_points]
         stride = max(1, len(path) // max(1, points))
-        now = SpendingPoint(self._people_arrived, self.rules.head.spent)
-        return (*path[:-1:stride], path[-1], now)
+        current_point = SpendingPoint(self._people_arrived, self.rules.head.spent)
+        return (*path[:-1:stride], path[-1], current_point)
 
     @property
     def is_from_chain(self) -> bool:

@@ -112,7 +112,9 @@ class Store(Database):
             if _version(connection) == VERSION:
                 return
         if not create:
-            raise LedgerError(f"no ledger in {self.shown}; make one with: equipoise audit new")
+            raise LedgerError(
+                f"no ledger in {self.display_url}; make one with: equipoise audit new"
+            )
         with self.transaction() as connection:
             if self.kind == "postgresql":
                 # Two programs may find the database empty at the same moment.
@@ -154,7 +156,7 @@ class Store(Database):
 
     # -- reading --------------------------------------------------------------------------------
 
-    def now(self) -> datetime:
+    def clock_time(self) -> datetime:
         """Return the time by the clock of the machine that has the database."""
         with self.using() as connection:
             return connection.clock()
@@ -313,7 +315,7 @@ class Store(Database):
         if not is_busy:
             return ""
         return (
-            f"copies stay in {self.shown}-wal while another program reads the ledger: "
+            f"copies stay in {self.display_url}-wal while another program reads the ledger: "
             "let it end, then run 'equipoise audit scrub'"
         )
 
@@ -343,7 +345,7 @@ class WriteTransaction:
 
     def __init__(self, connection: Connection, audit_id: int, head: Head) -> None:
         self.head = head
-        self.now = connection.clock()
+        self.clock_time = connection.clock()
         self._connection = connection
         self._audit_id = audit_id
 

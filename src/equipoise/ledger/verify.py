@@ -765,7 +765,7 @@ class LedgerRules:
 
     # -- events about people ----------------------------------------------------------------------
 
-    def _asked(self, data: Data, event: Event) -> PersonRecord:
+    def _apply_arrival(self, data: Data, event: Event) -> PersonRecord:
         """Apply that a person arrived, and what the audit decided to want of them."""
         person = self._check_arrival(data, event)
         self._check_reason(data)
@@ -805,7 +805,7 @@ class LedgerRules:
         _check_score(want, observation, self._assist)
         hold = self.money.largest_cost(group, want, observation) if decision == 0 else 0
         _require_equal("hold", data["hold"], hold)
-        drawn = data.get("drawn")
+        won_lottery = data.get("drawn")
         return PersonRecord(
             number=number,
             group_name=group,
@@ -818,7 +818,7 @@ class LedgerRules:
             who=data["who"],
             why=data["why"],
             asked=event["time"],
-            drawn=None if drawn is None else int(drawn),
+            drawn=None if won_lottery is None else int(won_lottery),
             draw=None if observation is None else observation["draw"],
         )
 
@@ -826,16 +826,16 @@ class LedgerRules:
         """Check request number, lottery and reason of an arrival against the audit's state."""
         want = data["want"]
         why = data["why"]
-        drawn = data.get("drawn")
+        won_lottery = data.get("drawn")
         if (want == "NOTHING") != (why in REASONS):
             raise ValueError(f"{want} because of {why!r}")
         self._count_request(data["request"])
         if want != "NOTHING":
             if data["request"] is None or self.paused is not None or self.concluded is not None:
                 raise ValueError("somebody was asked while the audit asked nobody")
-            _require_equal("drawn", drawn, True if self.settings["lottery"] < 1 else None)
-        if (drawn is False) != (why == "lottery"):
-            raise ValueError(f"drawn is {drawn} and the reason {why!r}")
+            _require_equal("drawn", won_lottery, True if self.settings["lottery"] < 1 else None)
+        if (won_lottery is False) != (why == "lottery"):
+            raise ValueError(f"drawn is {won_lottery} and the reason {why!r}")
         if "closed" in data:
             _check_closing(why, self._assist)
         if (why == "paused" and self.paused is None) or (
@@ -851,7 +851,7 @@ class LedgerRules:
             raise ValueError(f"request {request} after request {self.requests - 1}")
         self.requests = request + 1
 
-    def _executed(self, data: Data, _: Event) -> PersonRecord:
+    def _apply_execution(self, data: Data, _: Event) -> PersonRecord:
         """Apply that an override was carried out."""
         person = self.people.find(data)
         if person.want != "LABEL" or person.executed or person.state == _S.WITHDRAWN:
@@ -861,7 +861,7 @@ class LedgerRules:
             self.people.move(person, _S.EXECUTED)
         return person
 
-    def _told(self, data: Data, event: Event) -> PersonRecord:
+    def _apply_outcome(self, data: Data, event: Event) -> PersonRecord:
         """Apply an outcome: revealed as asked for, noted although nobody asked, or corrected."""
         is_correction = event["type"] == "corrected"
         outcome = _parse_bit(data["outcome"])
@@ -895,7 +895,7 @@ class LedgerRules:
             tally.positive += (outcome == 1) - (person.outcome == 1)
             tally.negative += (outcome == 0) - (person.outcome == 0)
 
-    def _moved(self, data: Data, event: Event) -> PersonRecord:
+    def _apply_move(self, data: Data, event: Event) -> PersonRecord:
         """Apply that a request was withdrawn, is overdue, or was written off."""
         states_before, state = MOVES[event["type"]]
         person = self.people.find(data, states_before)
@@ -924,7 +924,7 @@ class LedgerRules:
         person.overrun = overrun
         self.people.move(person, state)
 
-    def _conflict(self, data: Data, _: Event) -> PersonRecord:
+    def _apply_conflict(self, data: Data, _: Event) -> PersonRecord:
         """Apply that a second, different outcome was told; the stored one stands."""
         person = self.people.find(data)
         told_outcome = _parse_bit(data["told"])
@@ -935,7 +935,7 @@ class LedgerRules:
         self.people.contradicted.add(person.number)
         return person
 
-    def _erased(self, data: Data, _: Event) -> PersonRecord:
+    def _apply_erasure(self, data: Data, _: Event) -> PersonRecord:
         """Apply that a person's pseudonym and key left the tables."""
         person = self.people.find(data)
         # Without the pseudonym nobody could bring the outcome, and the money would stay held.
@@ -949,39 +949,39 @@ class LedgerRules:
 
     # -- events about the audit -------------------------------------------------------------------
 
-    def _scrubbed(self, data: Data, _: Event) -> None:
+    def _apply_scrubbing(self, data: Data, _: Event) -> None:
         """Apply that erased people are out of the database's files, too."""
         erased = data["erased"]
         if type(erased) is not int or not self.people.scrubbed < erased <= self.people.erased:
             raise ValueError(f"{erased!r} people are said to be out of the files")
         self.people.scrubbed = erased
 
-    def _concluded(self, data: Data, _: Event) -> None:
+    def _apply_conclusion(self, data: Data, _: Event) -> None:
         """Apply that nobody else will come."""
         _require_equal("concluded before", self.concluded is not None, False)
         self.concluded = data["why"]
 
-    def _paused(self, data: Data, _: Event) -> None:
+    def _apply_pause(self, data: Data, _: Event) -> None:
         """Apply that nobody is asked for now."""
         _require_equal("paused before", self.paused is not None, False)
         self.paused = data["why"]
 
-    def _resumed(self, data: Data, _: Event) -> None:
+    def _apply_resumption(self, data: Data, _: Event) -> None:
         """Apply that people are asked again."""
         _require_equal("paused before", self.paused is not None, True)
         self.paused = None
 
-    def _change_budget(self, data: Data, _: Event) -> None:
+    def _apply_budget(self, data: Data, _: Event) -> None:
         _require_equal("before", data["before"], self.head.cap)
         # With another cap an audit may go on, or have to end.
         self.head.cap = data["budget"]
         self.unsettled = True
 
-    def _change_limits(self, data: Data, _: Event) -> None:
+    def _apply_limits(self, data: Data, _: Event) -> None:
         self.max_in_flight = data["max_in_flight"]
         self.max_in_flight_groups = dict(data["max_in_flight_groups"])
 
-    def _change_random_accepts(self, data: Data, _: Event) -> None:
+    def _apply_random_accepts(self, data: Data, _: Event) -> None:
         """Apply a later file of a test programme, in which nobody of the last one is missing."""
         groups = self.people.groups
         counts_by_group = data["random_accepts"]
@@ -994,7 +994,7 @@ class LedgerRules:
         self.random_accepts = dict(counts_by_group)
         self.unsettled = True
 
-    def _upgraded(self, data: Data, _: Event) -> None:
+    def _apply_upgrade(self, data: Data, _: Event) -> None:
         """Apply that the audit goes on under another edition of the statistics."""
         _require_equal("before", data["before"], self.edition)
         if type(data["edition"]) is not int or data["edition"] == self.edition:
@@ -1002,13 +1002,13 @@ class LedgerRules:
         self.edition = data["edition"]
         self.unsettled = True
 
-    def _proposed(self, _: Data, event: Event) -> None:
+    def _apply_proposal(self, _: Data, event: Event) -> None:
         self.approvals.propose(event)
 
-    def _rejected(self, data: Data, _: Event) -> None:
+    def _apply_rejection(self, data: Data, _: Event) -> None:
         self.approvals.require_open(data["proposal"])
 
-    def _verdict(self, data: Data, event: Event) -> None:
+    def _apply_verdict(self, data: Data, event: Event) -> None:
         """Apply that the evidence supports another finding than the one recorded last."""
         _require_equal("supersedes", data["supersedes"], self.verdict_seq)
         verdict_before = self.verdict
@@ -1052,8 +1052,8 @@ def _check_score(want: str, observation: Data | None, assist: Data | None) -> No
         raise ValueError("m must lie in [0, 1], pi in (0, 1], and draw must be an integer")
     if not low - ROUNDING <= m - m / pi <= m + (1 - m) / pi <= high + ROUNDING:
         raise ValueError("the observation leaves the range that was declared")
-    is_drawn = observation["draw"] < pi * DRAW_RANGE
-    _require_equal("want", want, "LABEL" if is_drawn else "SCORE_ONLY")
+    wants_label = observation["draw"] < pi * DRAW_RANGE
+    _require_equal("want", want, "LABEL" if wants_label else "SCORE_ONLY")
 
 
 def _check_closing(why: str, assist: Data | None) -> None:
@@ -1116,8 +1116,8 @@ def check_keys(rules: LedgerRules, keys: Iterable[Mapping[str, Any]], seed: str 
 
 def _check_draws(secret: bytes, lottery: float, person: PersonRecord, pseudonym: str) -> None:
     """Repeat a person's draws, of the lottery and of an audit that uses scores."""
-    won = draw(secret, pseudonym) < lottery * DRAW_RANGE
-    if person.drawn not in (None, won):
+    won_lottery = draw(secret, pseudonym) < lottery * DRAW_RANGE
+    if person.drawn not in (None, won_lottery):
         raise Broken(f"the lottery said otherwise about person {person.number}")
     if person.draw not in (None, draw_of_score(secret, person.number, pseudonym)):
         raise Broken(f"another number was drawn for person {person.number}")
@@ -1130,32 +1130,32 @@ _FACTS = "person group decision want was request hold place? before? known?"
 # What each type of event does, and its fields; a question mark says that one may be missing.
 _TABLE: dict[str, tuple[Rule, str]] = {
     "asked": (
-        LedgerRules._asked,
+        LedgerRules._apply_arrival,
         "person who group decision want hold request why place? drawn? ended? closed? observation?",
     ),
-    "executed": (LedgerRules._executed, _FACTS),
-    "revealed": (LedgerRules._told, f"{_FACTS} cost overrun outcome"),
-    "noted": (LedgerRules._told, f"{_FACTS} outcome"),
-    "withdrawn": (LedgerRules._moved, _FACTS),
-    "overdue": (LedgerRules._moved, _FACTS),
-    "written_off": (LedgerRules._moved, f"{_FACTS} cost overrun"),
-    "corrected": (LedgerRules._told, f"{_FACTS} cost? overrun? outcome why proposal?"),
-    "conflict": (LedgerRules._conflict, f"{_FACTS} told"),
-    "erased": (LedgerRules._erased, f"{_FACTS} proposal?"),
-    "scrubbed": (LedgerRules._scrubbed, "erased"),
-    "concluded": (LedgerRules._concluded, "why proposal?"),
-    "paused": (LedgerRules._paused, "why"),
-    "resumed": (LedgerRules._resumed, "why proposal?"),
-    "budget": (LedgerRules._change_budget, "budget before why proposal?"),
-    "limits": (LedgerRules._change_limits, "max_in_flight max_in_flight_groups why proposal?"),
+    "executed": (LedgerRules._apply_execution, _FACTS),
+    "revealed": (LedgerRules._apply_outcome, f"{_FACTS} cost overrun outcome"),
+    "noted": (LedgerRules._apply_outcome, f"{_FACTS} outcome"),
+    "withdrawn": (LedgerRules._apply_move, _FACTS),
+    "overdue": (LedgerRules._apply_move, _FACTS),
+    "written_off": (LedgerRules._apply_move, f"{_FACTS} cost overrun"),
+    "corrected": (LedgerRules._apply_outcome, f"{_FACTS} cost? overrun? outcome why proposal?"),
+    "conflict": (LedgerRules._apply_conflict, f"{_FACTS} told"),
+    "erased": (LedgerRules._apply_erasure, f"{_FACTS} proposal?"),
+    "scrubbed": (LedgerRules._apply_scrubbing, "erased"),
+    "concluded": (LedgerRules._apply_conclusion, "why proposal?"),
+    "paused": (LedgerRules._apply_pause, "why"),
+    "resumed": (LedgerRules._apply_resumption, "why proposal?"),
+    "budget": (LedgerRules._apply_budget, "budget before why proposal?"),
+    "limits": (LedgerRules._apply_limits, "max_in_flight max_in_flight_groups why proposal?"),
     "random_accepts": (
-        LedgerRules._change_random_accepts,
+        LedgerRules._apply_random_accepts,
         "random_accepts corrected why proposal?",
     ),
-    "upgraded": (LedgerRules._upgraded, "edition before software why proposal?"),
-    "proposed": (LedgerRules._proposed, "command arguments"),
-    "rejected": (LedgerRules._rejected, "proposal why"),
-    "verdict": (LedgerRules._verdict, "finding supersedes"),
+    "upgraded": (LedgerRules._apply_upgrade, "edition before software why proposal?"),
+    "proposed": (LedgerRules._apply_proposal, "command arguments"),
+    "rejected": (LedgerRules._apply_rejection, "proposal why"),
+    "verdict": (LedgerRules._apply_verdict, "finding supersedes"),
 }
 
 

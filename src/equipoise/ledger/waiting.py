@@ -73,19 +73,19 @@ class ArrivalRecord:
         """Whether many denied people in a row were turned away."""
         return self.turned_away.total() >= MIN_TURNED_AWAY
 
-    def waiting_for(self, wanted: Iterable[str], now: str) -> tuple[WaitingGroup, ...]:
+    def waiting_for(self, wanted_groups: Iterable[str], time: str) -> tuple[WaitingGroup, ...]:
         """Return those of the wanted groups of which nobody came while others were turned away."""
         if not self.is_stalled:
             return ()
         waiting = []
-        for group in wanted:
+        for group in wanted_groups:
             if self.turned_away[group]:
                 continue
             last = self.last_arrival.get(group)
             waiting.append(
                 WaitingGroup(
                     group=group,
-                    days=_days_between(last or self.began, now),
+                    days=_days_between(last or self.began, time),
                     has_arrived=last is not None,
                     turned_away=self.turned_away.total(),
                 )

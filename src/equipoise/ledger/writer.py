@@ -102,7 +102,9 @@ class TransactionWriter:
         records = transaction.people(_names_in(batch), self._numbers_in(batch))
         # A million people do not fit into memory, so the rules see those of this batch only.
         self.rules.people.records = {record.number: record for record in records}
-        self._by_name = {record.person: record for record in records if record.person is not None}
+        self._records_by_pseudonym = {
+            record.person: record for record in records if record.person is not None
+        }
 
     def _numbers_in(self, batch: Sequence[Command]) -> list[int]:
         """Return the numbers of people whom the commands name by an event only.
@@ -119,15 +121,15 @@ class TransactionWriter:
         event_arguments += [_arguments_of(event["data"]) for event in events]
         return [arguments["person"] for arguments in event_arguments if "person" in arguments]
 
-    def run(self, command: Command, actor: str, now: str) -> Reply | EquipoiseError:
+    def run(self, command: Command, actor: str, time: str) -> Reply | EquipoiseError:
         """Carry out one command; return the reply or the reason why not."""
-        self._origin = _Origin(actor, now, command.key)
+        self._origin = _Origin(actor, time, command.key)
         try:
             return self._answer_from_record(command) or self._carry_out(command)
         except (Conflict, InvalidInput, ProtocolError) as error:
             return error
 
-    def record_verdict(self, actor: str, now: str) -> None:
+    def record_verdict(self, actor: str, time: str) -> None:
         """Append the verdict if it is not the one recorded last.
 
         Raises
@@ -151,7 +153,7 @@ class TransactionWriter:
             # assumption of the guarantee does not hold.
             alarms = tuple(str(test) for test in self.state.drift_tests() if test.alarm)
             data = replace(finding, warnings=(*finding.warnings, *alarms)).to_dict()
-        self._origin = _Origin(actor, now)
+        self._origin = _Origin(actor, time)
         self._append("verdict", {"finding": data, "supersedes": self.rules.verdict_seq})
 
     def _carry_out(self, command: Command) -> Reply:
@@ -271,7 +273,7 @@ class TransactionWriter:
     def _ask(self, command: commands.Ask) -> Reply:
         settings = self.state.settings
         group = settings.group_names.get(command.group)
-        stored = self._by_name.get(command.person)
+        stored = self._records_by_pseudonym.get(command.person)
         # Before the group is checked: a person who is known keeps the answer, whatever comes now.
         if stored is not None:
             if (stored.group_name, stored.decision) != (group, command.decision):
@@ -307,21 +309,21 @@ class TransactionWriter:
         # Pseudonym and salt are in the table of people only, never in an event.
         person.person = command.person
         person.salt = salt
-        self._by_name[command.person] = person
+        self._records_by_pseudonym[command.person] = person
         return _reply(person)
 
     def _tell(self, command: commands.Tell) -> Reply:
         person = self._known_person(command.person)
         outcome = command.outcome
         if person.outcome is not None:
-            return self._told_again(person, outcome)
+            return self._answer_second_outcome(person, outcome)
         if person.state in UNASKED:
             # Nobody asked, so it costs nothing and statistics of the denied never see it.
             return self._append_about("noted", person, outcome=outcome)
         cost = self.rules.money.price(person, outcome)
         return self._append_about("revealed", person, cost, outcome=outcome)
 
-    def _told_again(self, person: PersonRecord, outcome: int) -> Reply:
+    def _answer_second_outcome(self, person: PersonRecord, outcome: int) -> Reply:
         """Answer a second outcome of a person: the same one is a duplicate, another a conflict."""
         if person.outcome == outcome:
             return _reply(person, repeated=True)
@@ -385,15 +387,15 @@ class TransactionWriter:
         if person.outcome == outcome:
             return _reply(person, repeated=True)
         arguments = {"person": person.number, "outcome": outcome, "why": command.why}
-        proposed = self._propose("corrected", arguments)
-        if proposed is not None:
-            return proposed
+        proposal_reply = self._propose("corrected", arguments)
+        if proposal_reply is not None:
+            return proposal_reply
         # An outcome of a person who was not asked was noted at no cost, and so is its correction.
         cost = self.rules.money.price(person, outcome) if person.state in COUNTED else None
         return self._append_about("corrected", person, cost, outcome=outcome, why=command.why)
 
     def _erase(self, command: commands.Erase) -> Reply:
-        person = self._by_name.get(command.person)
+        person = self._records_by_pseudonym.get(command.person)
         if person is None:  # erased before, or never known: nothing is left that could tell
             return self._reply_for_audit("erased", repeated=True)
         # Nobody could tell the outcome of an erased person, and the held money would stay held.
@@ -405,11 +407,11 @@ class TransactionWriter:
                 state=person.state,
                 ways=WAYS_TO_SETTLE[person.state],
             )
-        proposed = self._propose("erased", {"person": person.number})
-        if proposed is not None:
-            return proposed
+        proposal_reply = self._propose("erased", {"person": person.number})
+        if proposal_reply is not None:
+            return proposal_reply
         # A later command of the same batch must not find the erased person.
-        del self._by_name[command.person]
+        del self._records_by_pseudonym[command.person]
         self._append_about("erased", person)
         return self._reply_for_audit("erased", person.number)
 
@@ -424,7 +426,7 @@ class TransactionWriter:
         return _reply(person)
 
     def _known_person(self, pseudonym: str) -> PersonRecord:
-        person = self._by_name.get(pseudonym)
+        person = self._records_by_pseudonym.get(pseudonym)
         if person is None:
             raise self._refuse(UnknownPerson, "unknown-person", person=pseudonym)
         return person
@@ -533,9 +535,9 @@ class TransactionWriter:
         """
         if is_noop:
             return self._reply_for_audit(kind, repeated=True)
-        proposed = self._propose(kind, arguments)
-        if proposed is not None:
-            return proposed
+        proposal_reply = self._propose(kind, arguments)
+        if proposal_reply is not None:
+            return proposal_reply
         self._append(kind, {**arguments, **facts})
         return self._reply_for_audit(kind, why=arguments["why"])
 
@@ -586,13 +588,14 @@ class TransactionWriter:
             return approvals.proposals[number]
         if number not in approvals.decided:
             raise UnknownName("proposal", number, approvals.proposals)
+        # The event that closed the proposal: a rejection, or the change that was approved.
         kind, person, why = approvals.decided[number]
-        # An approval has the kind of the event that it allowed, as "budget".
         earlier_decision = "rejected" if kind == "rejected" else "approved"
         if decision != earlier_decision:
             raise self._refuse(
                 ProtocolError, "proposal-decided", proposal=number, decision=earlier_decision
             )
+        # As the first time: a rejection is about the proposal, a change about a person or nobody.
         if kind == "rejected":
             return self._reply_for_audit(kind, number, repeated=True)
         return self._reply_for_audit(kind, person, why, repeated=True)

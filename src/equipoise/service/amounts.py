@@ -41,4 +41,4 @@ def minor_units(name: str, amount: str, decimals: int) -> int:
             "after a point, and commas, if any, between groups of three digits; "
             f"got {amount[:MAX_AMOUNT_CHARACTERS]!r}"
         )
-    return inputs.whole(name, int(Decimal(amount.replace(",", "")).scaleb(decimals)))
+    return inputs.whole_amount(name, int(Decimal(amount.replace(",", "")).scaleb(decimals)))

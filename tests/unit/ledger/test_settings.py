@@ -84,7 +84,7 @@ def test_pseudonyms_stay_out_of_the_events() -> None:
 def test_amounts_that_are_no_whole_money_are_refused(amount: Any) -> None:
     live = create(budget=1000)
     with pytest.raises(InvalidInput, match=r"'budget' must be a whole number of minor units"):
-        inputs.whole("budget", amount)
+        inputs.whole_amount("budget", amount)
     if amount is not None:
         with pytest.raises(InvalidInput, match=r"'budget' must be a whole number"):
             live.set_budget(amount, "more")
