@@ -47,14 +47,31 @@ def cut_period(table: Table, options: ReadOptions) -> tuple[Table, Days | None]:
     # A row without a date is neither inside the period nor outside it.
     if n_missing:
         raise UnreadTable(Problem("date-missing", {"column": column, "rows": n_missing}))
+    # No value is missing here, so any one shows of what type the column is.
     sample = table.take([column], TYPE_SAMPLE_ROWS).count([column])
     if sample and isinstance(sample[0][0], date):
-        table = _cut_by_engine(table, column, sample[0][0], since, until)
-        texts = [str(row[0]) for row in table.count([DayOf(column)], MAX_DAYS)]
+        return _cut_dates(table, column, sample[0][0], since, until)
+    return _cut_texts(table, column, since, until)
+
+
+def _cut_dates(
+    table: Table, column: str, example: date, since: date | None, until: date | None
+) -> tuple[Table, Days | None]:
+    """Cut a column of the engine's own dates; no days if no row is left."""
+    table = _cut_by_engine(table, column, example, since, until)
+    days = []
+    for text, _ in table.count([DayOf(column)], MAX_DAYS):
         # An engine writes its own dates with the year first.
-        days_or_none = [_read_day(text, DAY_FORMATS[0]) for text in texts]
-        days_inside = [day for day in days_or_none if day is not None]
-        return table, (min(days_inside), max(days_inside)) if days_inside else None
+        day = _read_day(str(text), DAY_FORMATS[0])
+        if day is not None:
+            days.append(day)
+    return table, (min(days), max(days)) if days else None
+
+
+def _cut_texts(
+    table: Table, column: str, since: date | None, until: date | None
+) -> tuple[Table, Days]:
+    """Cut a column of texts, each of which is read as a day here and chosen by its spelling."""
     counted_days = table.count([DayOf(column)], MAX_DAYS)
     row_counts = {str(text): int(count) for text, count in counted_days}
     days = read_days(column, row_counts)
@@ -79,6 +96,7 @@ def _cut_by_engine(
 ) -> Table:
     """Let the engine compare dates, or moments with the time zone of an example of them."""
 
+    # An engine refuses to compare a moment that has a time zone with one that has none.
     def start_of(day: date) -> date:
         if not isinstance(example, datetime):
             return day
@@ -112,6 +130,7 @@ def read_days(column: str, row_counts: Mapping[str, int]) -> dict[str, date]:
         fields = {"column": column, "examples": sorted(row_counts)}
         raise UnreadTable(Problem("day-or-month-first", fields))
     if not fitting_formats:
+        # The format that most texts have is the one that was meant; the others are the mistake.
         odd = min(unreadable_by_format, key=len)
         n_rows = sum(row_counts[text] for text in odd)
         raise UnreadTable(Problem("not-dates", {"column": column, "odd": odd, "rows": n_rows}))
@@ -125,6 +144,7 @@ def read_days(column: str, row_counts: Mapping[str, int]) -> dict[str, date]:
 
 def _read_day(text: str, day_format: str) -> date | None:
     """Return the day of a text, without the time that may follow it, None if it is none."""
+    # A moment is written with a blank or a T before the time of day, as in 2024-01-31T09:00.
     day_text = text.strip().partition(" ")[0].partition("T")[0]
     try:
         return datetime.strptime(day_text, day_format).date()

@@ -85,6 +85,7 @@ def interpret(
         "decision": (options.decision,),
         "outcome": (options.outcome,),
     }
+    # Files of people who come during an audit are read by these columns too, so they are kept.
     join_columns = () if options.on is None else split_key(options.on)
     person_column = options.id or next(iter(join_columns), None)
     if person_column is not None:
@@ -127,6 +128,7 @@ def _unknown_value(
 ) -> UnreadTable:
     value = ", ".join(map(text_of, named_values))
     present_values = sorted({text.strip() for text in present if not is_missing(text)})
+    # Most unknown values are typing errors; below this likeness a suggestion would be a guess.
     nearest_values = get_close_matches(value, present_values, n=1, cutoff=0.6)
     fields = {
         "argument": argument,
@@ -222,27 +224,44 @@ def _label_group_column(
     rows: RowCombinations, column: str, options: ReadOptions
 ) -> tuple[dict[str, str], list[Note]]:
     """Return how each value of a group column is called, by its key."""
-    row_counts = count_by_column(rows, column)
     missing: dict[str, int] = {}
     present: dict[str, int] = {}
-    for text, count in row_counts.items():
-        counts = missing if is_missing(text) else present
-        counts[text] = count
+    for text, count in count_by_column(rows, column).items():
+        row_counts = missing if is_missing(text) else present
+        row_counts[text] = count
     labels = choose_labels(present)
-    if len(labels) > options.max_groups:
-        examples = [*labels.values()][:3]
-        fields = {"column": column, "groups": len(labels), "examples": examples}
-        if len(labels) > MAX_PROPOSED_GROUPS:
-            raise UnreadTable(Problem("no-groups", fields))
-        fix = Fix("max_groups", (len(labels),))
-        raise UnreadTable(Problem("too-many-groups", fields, (fix,)))
+    _require_few_groups(column, labels, options)
     notes = spelling_notes(column, present)
-    if not missing:
-        return labels, notes
+    if missing:
+        notes.append(_note_missing_group(column, missing, labels, options))
+    return labels, notes
+
+
+def _require_few_groups(column: str, labels: Mapping[str, str], options: ReadOptions) -> None:
+    """Raise if a group column has too many values: it may be a column of names or of amounts."""
+    if len(labels) <= options.max_groups:
+        return
+    fields = {"column": column, "groups": len(labels), "examples": [*labels.values()][:3]}
+    # No fix for hundreds of values: each would be a group, and no answer about them be possible.
+    if len(labels) > MAX_PROPOSED_GROUPS:
+        raise UnreadTable(Problem("no-groups", fields))
+    fix = Fix("max_groups", (len(labels),))
+    raise UnreadTable(Problem("too-many-groups", fields, (fix,)))
+
+
+def _note_missing_group(
+    column: str, missing: Mapping[str, int], labels: Mapping[str, str], options: ReadOptions
+) -> Note:
+    """Return a note on rows without a group; raise if options do not say what to call it.
+
+    ``missing`` has the texts that stand for no value, with their numbers of rows. ``labels`` are
+    the names of the other groups by key.
+    """
     n_missing = sum(missing.values())
     name = options.missing_group
     if name == "refuse":
         fields = {"column": column, "rows": n_missing, "written": missing}
+        # A blank and "not stated" most likely mean the same, so they become one group.
         same_meaning = [labels[key] for key in labels if re.fullmatch(NOT_STATED_WORDS, key)]
         fix = Fix("missing_group", ((*same_meaning, NAME_OF_MISSING_GROUP)[0],))
         raise UnreadTable(Problem("group-missing", fields, (fix,)))
@@ -251,8 +270,7 @@ def _label_group_column(
     leave_out = name if is_group else "GROUP"
     fields = {"column": column, "rows": n_missing, "name": name, "leave_out": leave_out}
     is_joined = key_of(name) in labels
-    notes.append(Note("missing-group-joined" if is_joined else "missing-group-named", fields))
-    return labels, notes
+    return Note("missing-group-joined" if is_joined else "missing-group-named", fields)
 
 
 # -- decisions -------------------------------------------------------------------------------------
@@ -371,8 +389,8 @@ def read_outcomes(
     outcome = read_yes_no("outcome", options, outcome_counts, {})
     labelled_rows = []
     for row in rows:
-        counts = row.has_outcome and not row.is_denied
-        bit = outcome.bit_of(row.outcome) if counts else None
+        is_counted = row.has_outcome and not row.is_denied
+        bit = outcome.bit_of(row.outcome) if is_counted else None
         labelled_rows.append(replace(row, outcome_bit=bit))
     return labelled_rows, outcome, spelling_notes(options.outcome, outcome_counts)
 

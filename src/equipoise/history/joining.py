@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -130,13 +130,26 @@ def find_join(source: Any, options: ReadOptions) -> JoinProposal | None:
         if len(files) > 2:
             fields = {"file": file, "columns": missing}
             raise UnreadTable(Problem("files-hold-different-columns", fields))
-        has_outcome = [name for name in files if options.outcome in columns[name]]
-        outcomes = has_outcome[-1] if has_outcome else file
-        people = files[0] if outcomes == files[1] else files[1]
-        lacking = tuple(c for c in options.used if c not in columns[outcomes])
-        key = propose_key(columns[people], columns[outcomes])
-        return JoinProposal(people, outcomes, lacking or tuple(missing), key)
+        return _propose_join_of(files, columns, file, options)
     return None
+
+
+def _propose_join_of(
+    files: Sequence[str],
+    columns: Mapping[str, Sequence[str]],
+    incomplete_file: str,
+    options: ReadOptions,
+) -> JoinProposal:
+    """Return which of two files has people, which has outcomes, and what may join them."""
+    # Where both have the outcome, the later name is proposed: people are named first.
+    files_with_outcome = [file for file in files if options.outcome in columns[file]]
+    outcomes = files_with_outcome[-1] if files_with_outcome else incomplete_file
+    people = files[0] if outcomes == files[1] else files[1]
+    lacking = tuple(c for c in options.used if c not in columns[outcomes])
+    if not lacking:  # the file of outcomes has every column, so name what the file of people lacks
+        lacking = tuple(c for c in options.used if c not in columns[people])
+    key = propose_key(columns[people], columns[outcomes])
+    return JoinProposal(people, outcomes, lacking, key)
 
 
 def propose_key(people_columns: Sequence[str], outcome_columns: Sequence[str]) -> str | None:

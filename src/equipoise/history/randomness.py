@@ -51,9 +51,12 @@ def require_random(counted: CountedTable) -> Note:
     p_values: dict[tuple[str, str], float] = {}
     for column in tested_columns:
         ranks = rank_denied(counted, column)
+        # A group without denied people counts as a test, so that the data do not decide how many
+        # tests share the level.
         for group in counted.history.cells:
             p_values[column, group] = ranks[group].p_value if group in ranks else 1.0
-    (column, group), least_p = min(p_values.items(), key=lambda test: test[1])
+    column, group = min(p_values, key=lambda test: p_values[test])
+    least_p = p_values[column, group]
     # Bonferroni: each test gets its part of the level.
     if least_p < REFUSAL_LEVEL / len(p_values):
         fields = {
@@ -79,11 +82,16 @@ def rank_denied(counted: CountedTable, column: str) -> dict[str, RankSums]:
         ranks = _rank_in_engine(table, counted, column)
         if ranks is not None:
             return ranks
+    return _rank_here(counted, column)
+
+
+def _rank_here(counted: CountedTable, column: str) -> dict[str, RankSums]:
+    """Rank denied people of each group by how many of them the engine counts per value."""
     combination_of = _combination_of(counted)
     people = _count_with_column(counted, column)
     texts = {text for _, text, _ in people if not is_missing(text)}
     numbers = _read_numbers(column, sorted(texts))
-    counts: dict[str, list[tuple[float, int, int]]] = {}
+    counts_by_group: dict[str, list[tuple[float, int, int]]] = {}
     for values, text, count in people:
         # Rows that were left out, such as withdrawn applications, have no combination.
         combination = combination_of.get(values)
@@ -91,8 +99,12 @@ def rank_denied(counted: CountedTable, column: str) -> dict[str, RankSums]:
         if combination is None or number is None or combination.is_approved:
             continue
         n_accepted = count if combination.is_random_accept else 0
-        counts.setdefault(combination.group, []).append((number, n_accepted, count))
-    return {group: rank_counts(*np.array(rows, float).T) for group, rows in counts.items()}
+        counts_by_group.setdefault(combination.group, []).append((number, n_accepted, count))
+    ranks = {}
+    for group, counts in counts_by_group.items():
+        numbers_of_group, n_first, n_all = np.array(counts, float).T
+        ranks[group] = rank_counts(numbers_of_group, n_first, n_all)
+    return ranks
 
 
 def _rank_in_engine(
@@ -102,6 +114,8 @@ def _rank_in_engine(
     combination_of = _combination_of(counted)
     columns = counted.options.columns
     groups = list(counted.history.cells)
+    # DuckDB numbers the combinations of texts. Here each number gets a group and a sample, since
+    # only here it is known what the texts mean.
     samples = {}
     for *row_values, number in number_combinations(table, columns):
         combination = combination_of.get(tuple(map(text_of, row_values)))
@@ -158,6 +172,7 @@ def _read_number(text: str) -> float | None:
         if isfinite(number):
             return number
     with suppress(ValueError):
+        # Only the order of moments matters, so any zone will do for those that name none.
         moment = datetime.fromisoformat(text.strip())
         return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
     return None

@@ -52,7 +52,7 @@ class RankSums(NamedTuple):
         n_pairs = self.n_first * n_other
         mean_of_ties = self.ties / (self.n_all * (self.n_all - 1))
         variance = n_pairs / 12 * (self.n_all + 1 - mean_of_ties)
-        if variance <= 0.0:
+        if variance <= 0.0:  # all values are equal
             return 1.0
         # Twice U less twice its mean, in integers: exact for any number of people.
         deviation = self.double_rank_sum - self.n_first * (self.n_first + 1) - n_pairs
@@ -61,6 +61,7 @@ class RankSums(NamedTuple):
 
 def rank_counts(values: Array, n_first: Array, n_all: Array) -> RankSums:
     """Rank two samples by how many people have each value, which may be repeated."""
+    # Equal values have one place, so that their people are counted together.
     _, places = np.unique(values, return_inverse=True)
     first_counts = np.bincount(places, n_first)
     all_counts = np.bincount(places, n_all)
@@ -72,6 +73,7 @@ def rank_counts(values: Array, n_first: Array, n_all: Array) -> RankSums:
 
 
 def _product(count: float, double_rank: float) -> int:
+    # Python's integers do not overflow: the sum grows with the square of the number of people.
     return int(count) * int(double_rank)
 
 
@@ -101,15 +103,35 @@ def rank_in_engine(
     """
     if not samples:
         return {}
+    query = _rank_query(table, columns, column, samples)
+    ranks_by_group = {}
+    for group, n_first, n_all, double_rank_sum, ties, are_numbers in table.run(_as_query(query)):
+        if not are_numbers:
+            return None
+        ranks_by_group[int(group)] = RankSums(
+            int(n_first), int(n_all), int(double_rank_sum), float(ties)
+        )
+    return ranks_by_group
+
+
+def _rank_query(
+    table: SqlTable,
+    columns: Sequence[str],
+    column: str,
+    samples: Mapping[int, tuple[int, bool]],
+) -> str:
+    """Return the query for the :class:`RankSums` of each group, and whether all are numbers."""
     keys = _quoted(columns)
+    # Not by "=": a missing value is not equal to a missing value, and its rows would be lost.
     same_combination = " AND ".join(f"rows.{key} IS NOT DISTINCT FROM kinds.{key}" for key in keys)
     sample_rows = ", ".join(
         f"({number}, {group}, {is_first})" for number, (group, is_first) in samples.items()
     )
     (value,) = _quoted([column])
     missing_words = ", ".join(f"'{key}'" for key in sorted(MISSING_KEYS))
-    # Every value goes by its text, as in other engines, so that True is no number.
-    query = f"""
+    # Every value goes by its text, as in other engines, so that True is no number. Values of one
+    # size share the mean of their ranks, as in rank_counts.
+    return f"""
         WITH rows AS ({_select(table, (*columns, column))}),
         kinds AS ({_numbered("FROM rows", columns)}),
         samples(number, group_number, is_first) AS (VALUES {sample_rows}),
@@ -135,14 +157,6 @@ def rank_in_engine(
             bool_and(coalesce(isfinite(value), false))
         FROM ranked GROUP BY group_number
     """
-    ranks_by_group = {}
-    for group, n_first, n_all, double_rank_sum, ties, are_numbers in table.run(_as_query(query)):
-        if not are_numbers:
-            return None
-        ranks_by_group[int(group)] = RankSums(
-            int(n_first), int(n_all), int(double_rank_sum), float(ties)
-        )
-    return ranks_by_group
 
 
 def _select(table: SqlTable, columns: Sequence[str]) -> str:
