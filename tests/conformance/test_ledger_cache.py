@@ -26,6 +26,7 @@ from equipoise.ledger.commands import (
 )
 from equipoise.ledger.state import AuditState
 from equipoise.ledger.verify import canonical, digest
+from equipoise.ledger.waiting import MIN_TURNED_AWAY
 from equipoise.protocol import Want
 from equipoise.question import Costs, Question
 from tests.conformance.ledgers import WORLD, create, people, run, writers_role
@@ -250,6 +251,41 @@ def damaged(row: tuple[Any, ...], rng: random.Random) -> tuple[Any, ...]:
     )
     values[column] = rng.choice(ways)
     return tuple(values)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE state_cache SET body = CAST(x'7bff7d' AS TEXT)",  # no UTF-8
+        "ALTER TABLE state_cache RENAME COLUMN hash TO event_hash",
+        "DROP INDEX events_rare",
+        "DROP INDEX people_open",
+    ],
+)
+def test_a_cache_that_the_database_cannot_read_is_ignored(ledger: str, change: str) -> None:
+    live = create(ledger, audit="adaptive")
+    run(live, 40, share_told=0.5)
+    live.close_ledger()
+    with closing(sqlite3.connect(ledger)) as database, database:
+        database.execute(change)
+    with opened(ledger) as again:
+        assert again.status() == status_without_cache(ledger)
+        assert again.ask("somebody new", "A", 0).number == 41
+        assert again.verify().seq == again.status().events
+
+
+def test_an_audit_that_waits_for_a_group_says_so_from_the_cache(ledger: str) -> None:
+    live = LiveAudit.create(ledger, "loans", WORLD.past(None, 0), OPEN_QUESTION, Costs(5, 100))
+    live.tell(live.ask("first of B", "B", 0).person, 1)
+    live.ask_many((f"a {number}", "A", 0) for number in range(20))
+    live.tell_many((f"a {number}", number % 2) for number in range(20))
+    live.ask_many((f"more {number}", "A", 0) for number in range(2 * MIN_TURNED_AWAY))
+    waiting = live.waiting()
+    assert [group.group for group in waiting] == ["B"]
+    live.close_ledger()
+    with opened(ledger) as again:
+        assert again.waiting() == waiting
+        assert is_cached(again)
 
 
 def test_random_changes_that_are_bound_again_crash_nothing_and_are_named(ledger: str) -> None:

@@ -16,7 +16,7 @@ from equipoise.errors import BadData, InvalidInput, LedgerError
 from equipoise.ledger import verify as verifier
 from equipoise.ledger.database import Connection
 from equipoise.ledger.state import AuditState
-from equipoise.ledger.state_cache import differs_from
+from equipoise.ledger.state_cache import differs_from, read_row
 from equipoise.ledger.store import (
     HEAD_COLUMNS,
     SELECT_PERSON,
@@ -50,13 +50,14 @@ def verify_ledger(store: Store, audit_id: int, checkpoints: Sequence[tuple[int, 
     LedgerError
         At the first difference.
     """
+    # Before the snapshot, which a row that the database cannot read would end.
+    cached = read_row(store, audit_id)
     # One snapshot for everything: writers go on, and events and tables are of one moment.
     with store.snapshot() as connection:
         _check_database(connection)
         row = read_audit(connection, audit_id)
         state = AuditState(strict=True)
         rules = state.rules
-        cached = store.cached_state(connection, audit_id)
         try:
             proof = _verify_and_repeat(
                 _lines(connection, audit_id),

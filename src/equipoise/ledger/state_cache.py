@@ -4,8 +4,8 @@ It is one row per audit: the state at an event, as JSON. Nobody trusts it:
 
 * It is bound to the audit, to the number and hash of the event, to the edition of the statistics
   and to the version of this program. Whatever does not fit is ignored, and the events are replayed.
-* It holds the log of requests and answers, the drift counts and what ``status`` counts. The rest,
-  on which the rule book relies, is read where ``verify`` checks it: settings, pauses, limits,
+* It holds the log of requests and answers, the drift counts, when each group arrived last, and
+  what ``status`` counts. The rest, on which the rule book relies, is read where ``verify`` checks it: settings, pauses, limits,
   proposals and verdicts from the chain, numbers of people and money from the tables.
 * ``verify`` never uses it, and names a cache that differs from what the events lead to.
 * A verdict is stored or taken back only by a state that was replayed from the chain
@@ -18,6 +18,7 @@ makes every decision anew, shows it.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,7 @@ from typing import Any
 from equipoise import evidence
 from equipoise._version import __version__
 from equipoise.audits.base import Step
-from equipoise.errors import EquipoiseError
+from equipoise.errors import EquipoiseError, LedgerError
 from equipoise.ledger.drift import BLOCK, DriftCounts
 from equipoise.ledger.settings import Settings
 from equipoise.ledger.state import AuditState, replay
@@ -39,9 +40,10 @@ from equipoise.ledger.verify import (
     canonical,
     digest,
 )
+from equipoise.ledger.waiting import ArrivalRecord
 from equipoise.protocol import ScoreRecord, Ticket, Want
 
-CACHE_FORMAT = 1
+CACHE_FORMAT = 2
 EVENTS_BEFORE_CACHING = 2000  # events that a program may replay before it stores the state anew
 UNFIT_ERRORS = (EquipoiseError, AssertionError, *FORGED_DATA_ERRORS)
 """What reading a cache may raise that somebody forged or damaged."""
@@ -76,6 +78,7 @@ def _to_data(state: AuditState) -> dict[str, Any]:
     tickets = {number: index for index, number in enumerate(state.tickets)}
     return {
         "acts": rules.acts,
+        "arrivals": [state.arrivals.last_arrival, state.arrivals.turned_away],
         "contradicted": sorted(rules.people.contradicted),
         "drift": {"arrivals": state.drift.arrivals, "outcomes": state.drift.outcomes},
         "groups": {name: _tally_data(tally) for name, tally in rules.people.groups.items()},
@@ -129,16 +132,24 @@ class _CachedAudit:
     totals: PeopleTotals
 
 
+def read_row(store: Store, audit_id: int) -> CacheRow | None:
+    """Return the row of the cache; None if there is none that the database can read."""
+    try:
+        with store.snapshot() as connection:
+            return store.cached_state(connection, audit_id)
+    except LedgerError:
+        return None
+
+
 def load(store: Store, audit_id: int, uid: str) -> AuditState | None:
     """Return the state at the audit's head by way of the cache; None if there is none that fits."""
-    with store.snapshot() as connection:
-        row = store.cached_state(connection, audit_id)
-        if row is None:
-            return None
-        head = store.head(audit_id)
-        if not _is_bound(row, uid) or not 0 < row.seq <= head.seq:
-            return None
-        try:
+    row = read_row(store, audit_id)
+    if row is None or not _is_bound(row, uid):
+        return None
+    try:
+        with store.snapshot() as connection:
+            head = store.head(audit_id)
+            _require(0 < row.seq <= head.seq, "it is ahead of the chain")
             rare_events = store.rare_events(connection, audit_id, row.seq)
             return _restore(
                 _CachedAudit(
@@ -151,8 +162,9 @@ def load(store: Store, audit_id: int, uid: str) -> AuditState | None:
                     totals=store.people_totals(connection, audit_id, _groups_in(rare_events)),
                 )
             )
-        except UNFIT_ERRORS:
-            return None
+    except UNFIT_ERRORS:
+        # An index that is missing ends here too. What fails for good will fail again in a replay.
+        return None
 
 
 def _is_bound(row: CacheRow, uid: str) -> bool:
@@ -188,6 +200,8 @@ def _restore(cached: _CachedAudit) -> AuditState:
     rules.head.hash = row.hash
     _restore_rules(rules, data)
     state.drift = _drift_from(data["drift"], rules)
+    state.arrivals = _arrivals_from(data["arrivals"], rules)
+    state.arrivals.began = json.loads(cached.rare_events[0])["time"]
     state.tickets = {ticket.number: ticket for ticket in map(_ticket_from, data["tickets"])}
     tickets = list(state.tickets.values())
     state.steps = [_step_from(step, tickets) for step in data["steps"]]
@@ -243,6 +257,7 @@ def _restore_rules(rules: LedgerRules, data: Mapping[str, Any]) -> None:
     for name in rules.people.groups:
         tally = _tally_from(data["groups"][name])
         rules.people.groups[name] = tally
+        # The cache leaves this number out: it is 0 by now, since arrivals are not applied again.
         rules.people.arrived += tally.approved + tally.denied
 
 
@@ -280,6 +295,19 @@ def _drift_from(data: Mapping[str, Any], rules: LedgerRules) -> DriftCounts:
     return drift
 
 
+def _arrivals_from(data: Sequence[Any], rules: LedgerRules) -> ArrivalRecord:
+    """Return when denied people of each group arrived last, and who was turned away since."""
+    last_arrival, turned_away = data
+    groups = rules.people.groups
+    _require({*last_arrival, *turned_away} <= set(groups), "arrivals of other groups")
+    for group in last_arrival:
+        _require(groups[group].denied > 0, "an arrival of nobody")
+    return ArrivalRecord(
+        last_arrival={group: _text(time) for group, time in last_arrival.items()},
+        turned_away=Counter({group: _count(n) for group, n in turned_away.items()}),
+    )
+
+
 def _ticket_from(data: Sequence[Any]) -> Ticket:
     number, group, decision, want, hold, *score = data
     return Ticket(
@@ -312,9 +340,9 @@ def _check_people(rules: LedgerRules, totals: PeopleTotals) -> None:
     people = rules.people
     approved = {name: tally.approved for name, tally in people.groups.items()}
     in_flight = {name: tally.in_flight for name, tally in people.groups.items()}
-    found = (people.arrived, rules.requests, approved, in_flight)
-    expected = (totals.arrived, totals.requests, totals.approved, totals.in_flight)
-    _require(found == expected, "it counts other people")
+    cached_totals = (people.arrived, rules.requests, approved, in_flight)
+    table_totals = (totals.arrived, totals.requests, totals.approved, totals.in_flight)
+    _require(cached_totals == table_totals, "it counts other people")
     tallies = people.groups.values()
     for tally in tallies:
         in_states = sum(tally.states.values())
