@@ -5,8 +5,9 @@ It is one row per audit: the state at an event, as JSON. Nobody trusts it:
 * It is bound to the audit, to the number and hash of the event, to the edition of the statistics
   and to the version of this program. Whatever does not fit is ignored, and the events are replayed.
 * It holds the log of requests and answers, the drift counts, when each group arrived last, and
-  what ``status`` counts. The rest, on which the rule book relies, is read where ``verify`` checks it: settings, pauses, limits,
-  proposals and verdicts from the chain, numbers of people and money from the tables.
+  what ``status`` counts. The rest, on which the rule book relies, is read where ``verify`` checks
+  it: settings, pauses, limits, proposals and verdicts from the chain, numbers of people and money
+  from the tables.
 * ``verify`` never uses it, and names a cache that differs from what the events lead to.
 * A verdict is stored or taken back only by a state that was replayed from the chain
   (``ledger/live.py``).
