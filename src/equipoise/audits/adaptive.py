@@ -318,7 +318,7 @@ class AdaptiveAudit(Audit):
         All arrays have one entry per person. With ``assist`` everybody's score, price and draw are
         needed as well, NaN for none; outcomes of people who turn out not to be asked are not read.
         """
-        is_asked = np.ones(len(groups), dtype=bool)
+        is_label_asked = np.ones(len(groups), dtype=bool)
         extra_prices = np.zeros(len(groups))
         observation_ends = None
         if self.assist is not None:
@@ -328,19 +328,23 @@ class AdaptiveAudit(Audit):
             prices = self.assist.fill_prices(prices, label_prices)
             extra_prices = prices - label_prices
             first_number = self._require_evidence().log.n_requests
-            is_asked, observation_ends = sample_block(
+            is_label_asked, observation_ends = sample_block(
                 self._samplers, groups, outcomes, scores, prices, draws, first_number=first_number
             )
             # The outcomes of people who are not asked stay unknown. Their observation has the same
             # value for both outcomes, so 0 stands for either.
-            outcomes = np.where(is_asked, outcomes, 0)
+            outcomes = np.where(is_label_asked, outcomes, 0)
         n_needed = self._require_evidence().record_block(groups, outcomes, observation_ends)
         needed = slice(n_needed)  # people after the one who decides are not paid for
         self._account.record_block(
-            self.groups, groups[needed], outcomes[needed], is_asked[needed], extra_prices[needed]
+            self.groups,
+            groups[needed],
+            outcomes[needed],
+            is_label_asked[needed],
+            extra_prices[needed],
         )
         # As with ask and tell, the evidence is examined after labels only (guarantees, 3.16).
-        if n_needed and is_asked[n_needed - 1]:
+        if n_needed and is_label_asked[n_needed - 1]:
             self._examine_evidence()
         return n_needed
 
@@ -399,7 +403,7 @@ class AdaptiveAudit(Audit):
         observation_ends = None
         if self._samplers:
             (ticket,) = tickets  # where scores assist, people come one by one
-            records = ScoreRecords.of(ticket.score_record)
+            records = ScoreRecords.from_record(ticket.score_record)
             self._samplers[groups[0]].remember(records)
             observation_ends = records.observation_ends()
         numbers = self._require_evidence().request(groups, observation_ends).tolist()
@@ -415,7 +419,7 @@ class AdaptiveAudit(Audit):
         outcomes = np.array([UNKNOWN if s.outcome is None else s.outcome for s in answers])
         if self._samplers and answers[0].outcome is not None:
             ticket = answers[0].ticket  # the only one: where scores assist, people come one by one
-            records = ScoreRecords.of(ticket.score_record)
+            records = ScoreRecords.from_record(ticket.score_record)
             self._samplers[self._group_positions[ticket.group]].learn(numbers, records, outcomes)
         self._require_evidence().record(numbers, outcomes)
 
@@ -522,7 +526,7 @@ class AdaptiveAudit(Audit):
 
     def _complete_score_record(self, group: str, record: ScoreRecord) -> ScoreRecord:
         position = self._group_positions[group]
-        person = ScoreRecords.of(record)
+        person = ScoreRecords.from_record(record)
         sampled = self._samplers[position].sample(
             person.scores, person.prices, np.array([record.draw])
         )

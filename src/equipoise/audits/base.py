@@ -59,12 +59,14 @@ class Step(NamedTuple):
 
 def apply_corrections(log: Sequence[Step]) -> list[Step]:
     """Return the log as it would be if every outcome had been told as it is known now."""
-    known_now = {step.ticket.number: step.outcome for step in log if step.kind == "corrected"}
+    corrected_outcomes = {
+        step.ticket.number: step.outcome for step in log if step.kind == "corrected"
+    }
     steps: list[Step] = []
     for step in log:
         number = step.ticket.number
-        if step.kind in ("told", "withdrawn") and number in known_now:
-            steps.append(step._replace(kind="told", outcome=known_now[number], cost=None))
+        if step.kind in ("told", "withdrawn") and number in corrected_outcomes:
+            steps.append(step._replace(kind="told", outcome=corrected_outcomes[number], cost=None))
         elif step.kind != "corrected":
             steps.append(step)
     return steps

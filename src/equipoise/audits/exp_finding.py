@@ -59,8 +59,8 @@ def _estimate_rates(audit: ExpAudit, weights: Mapping[str, Weight]) -> RateEstim
     """
     stopping_times = audit.past_stopping_times
     p_hat = np.array([[audit.tau / stopping_times[y, g] for g in weights] for y in audit.outcomes])
-    ones = np.array([weight.estimate for weight in weights.values()])
-    q_hat = np.array([ones if y else 1.0 - ones for y in audit.outcomes])
+    good_shares = np.array([weight.estimate for weight in weights.values()])
+    q_hat = np.array([good_shares if y else 1.0 - good_shares for y in audit.outcomes])
     rates = p_hat / q_hat
     past_error = _past_error(audit)
     online_error = _online_error(audit, weights, q_hat)

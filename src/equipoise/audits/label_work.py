@@ -100,9 +100,11 @@ class LabelWork:
         nothing = np.zeros(len(r))
         prices = mean_costs(self._prices, r)
         sides = cover.sides
-        info = information(cover.side_low, cover.side_high, r[sides], np.zeros(sides.shape, bool))
-        info = info * self.reachable[sides]
-        cells = _slowest(cover, (info / prices[sides]).sum(axis=1))
+        nats_per_label = information(
+            cover.side_low, cover.side_high, r[sides], np.zeros(sides.shape, bool)
+        )
+        nats_per_label = nats_per_label * self.reachable[sides]
+        cells = _slowest(cover, (nats_per_label / prices[sides]).sum(axis=1))
         if not len(cells):
             return Work(0.0, nothing)
         slowest = cover.select(cells)  # bets of the others are not made
@@ -110,8 +112,8 @@ class LabelWork:
         missing = bar - np.log(np.maximum(slowest.evidence(log_wealth), 1e-300))
         if missing.max() <= 0.0:
             return Work(0.0, nothing)
-        info_by_group = slowest.by_group(info[cells], 0.0)
-        budget, _ = refute_all(info_by_group, np.maximum(missing, 0.0), prices)
+        nats_by_group = slowest.by_group(nats_per_label[cells], 0.0)
+        budget, _ = refute_all(nats_by_group, np.maximum(missing, 0.0), prices)
         shares = self._label_shares(budget / prices)
         needed = _labels_needed(slowest, r, shares, log_wealth, bar)
         needed = np.where(missing > 0.0, needed, 0.0)
@@ -164,8 +166,10 @@ def _labels_needed(
     # What one label brings on average: outcomes 0, 1 and unknown of each group.
     mean_label = np.stack([shares * (1.0 - r), shares * r, np.zeros(len(r))], axis=1)
     with np.errstate(invalid="ignore"):  # some bets have no stake
-        every = slice(None)
-        growth = cover.log_wealth(mean_label, every) - cover.log_wealth(0.0 * mean_label, every)
+        all_cells = slice(None)
+        growth = cover.log_wealth(mean_label, all_cells) - cover.log_wealth(
+            0.0 * mean_label, all_cells
+        )
     return cover.labels_needed(log_wealth, growth, bar)
 
 
@@ -175,14 +179,14 @@ def _slowest(cover: NullCells, gain: Array) -> Ints:
     ``gain`` is what labels for one unit of money tell about each cell.
     """
     has_many_groups = cover.n_groups > FEW_GROUPS
-    few = np.arange(len(gain))
-    if has_many_groups and len(few) > MOST_CANDIDATES:
-        few = np.sort(np.argpartition(gain, MOST_CANDIDATES)[:MOST_CANDIDATES])
-    order = few[np.argsort(gain[few], kind="stable")]
+    candidates = np.arange(len(gain))
+    if has_many_groups and len(candidates) > MOST_CANDIDATES:
+        candidates = np.sort(np.argpartition(gain, MOST_CANDIDATES)[:MOST_CANDIDATES])
+    order = candidates[np.argsort(gain[candidates], kind="stable")]
     first, second = cover.groups
     if first.shape[1] > 1:  # boxes of all groups
-        most = max(LEAST_BOXES, MOST_BETS // cover.numbers_per_cell)
-        return order[: min(most, SLOWEST_CELLS) if has_many_groups else SLOWEST_CELLS]
+        most_boxes = max(LEAST_BOXES, MOST_BETS // cover.numbers_per_cell)
+        return order[: min(most_boxes, SLOWEST_CELLS) if has_many_groups else SLOWEST_CELLS]
     pair = first[order, 0] * cover.n_groups + second[order, 0]
     # The rank of each cell among those of its pair: its place in the pair's run of a sorted list.
     by_pair = np.argsort(pair, kind="stable")

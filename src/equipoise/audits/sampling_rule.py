@@ -89,7 +89,7 @@ class SamplingRule:
 
     def guess_and_chance(self, scores: Array, prices: Array) -> tuple[Array, Array]:
         """Return everybody's guessed outcome, m, and chance of being asked, pi."""
-        strata = self.strata.of(scores)
+        strata = self.strata.find_strata(scores)
         guesses = self.strata.rates[strata]
         chances = np.clip(_raw_chance(self.kappa, guesses, prices), self.min_chances[strata], 1.0)
         return guesses, chances
@@ -128,7 +128,7 @@ def fit_sampling_rule(
     strata = calibrate_score(people.scores, labels)
     if strata is None:
         return None
-    rates = strata.rates[strata.of(people.scores)]
+    rates = strata.rates[strata.find_strata(people.scores)]
     uniform_cost = limits.feature_price + float((people.prices * (1.0 - rates)).mean())
     if uniform_cost <= 0.0:  # labels are free, so nothing is saved by not asking
         return None
@@ -224,7 +224,7 @@ class Strata:
     cuts: Array
     rates: Array
 
-    def of(self, scores: Array) -> Ints:
+    def find_strata(self, scores: Array) -> Ints:
         """Return everybody's stratum."""
         strata = np.searchsorted(self.cuts, scores, side="right")
         return np.where(np.isnan(scores), len(self.rates) - 1, strata)
@@ -240,7 +240,7 @@ class _ScoreUnit:
     scale: float
 
     @classmethod
-    def of(cls, scores: Array) -> Self | None:
+    def fit(cls, scores: Array) -> Self | None:
         """Return the unit of these scores; None if they are all alike."""
         low, high = np.quantile(scores, [0.01, 0.99])
         clipped = np.sort(np.clip(scores, low, high))
@@ -276,7 +276,7 @@ def calibrate_score(people_scores: Array, labels: LabelledScores) -> Strata | No
     has_score = ~np.isnan(labels.scores)
     if len(scored_people) < MIN_LABELS or has_score.sum() < MIN_LABELS:
         return one_stratum
-    unit = _ScoreUnit.of(scored_people)
+    unit = _ScoreUnit.fit(scored_people)
     if unit is None:
         return one_stratum
     label_x = unit.standardize(labels.scores[has_score])

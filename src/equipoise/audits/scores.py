@@ -151,7 +151,7 @@ class ScoreRecords:
     asked: Flags
 
     @classmethod
-    def of(cls, record: ScoreRecord | None) -> ScoreRecords:
+    def from_record(cls, record: ScoreRecord | None) -> ScoreRecords:
         """Return one person, whose ticket has a record since scores assist."""
         assert record is not None
         return cls(
@@ -204,12 +204,14 @@ class ScoreSampler:
 
     def learn(self, numbers: Ints, records: ScoreRecords, outcomes: Ints) -> None:
         """Take in the labels of those who were asked, by the numbers of their requests."""
-        asked = records.asked
-        labels = zip(records.scores[asked].tolist(), outcomes[asked].tolist(), strict=True)
-        self._labels.update(zip(numbers[asked].tolist(), labels, strict=True))
+        is_label_asked = records.asked
+        labels = zip(
+            records.scores[is_label_asked].tolist(), outcomes[is_label_asked].tolist(), strict=True
+        )
+        self._labels.update(zip(numbers[is_label_asked].tolist(), labels, strict=True))
         if_zero, if_one = records.observation_ends().T
         observations = np.where(outcomes == 1, if_one, if_zero)
-        self._spread.add(observations[asked], self._rule)
+        self._spread.add(observations[is_label_asked], self._rule)
 
     def relearn(self, number: int, score: float | None, outcome: int) -> None:
         """Take in another outcome of a label."""
@@ -269,17 +271,17 @@ def sample_block(
     first_number
         The number of the first person's request; the others follow.
     """
-    is_asked = np.ones(len(groups), dtype=bool)
+    is_label_asked = np.ones(len(groups), dtype=bool)
     observation_ends = np.zeros((len(groups), 2))
     numbers = first_number + np.arange(len(groups))
     for position, sampler in enumerate(samplers):
         in_group = groups == position
         records = sampler.sample(scores[in_group], prices[in_group], draws[in_group])
-        is_asked[in_group] = records.asked
+        is_label_asked[in_group] = records.asked
         observation_ends[in_group] = records.observation_ends()
         sampler.remember(records)
         sampler.learn(numbers[in_group], records, outcomes[in_group])
-    return is_asked, observation_ends
+    return is_label_asked, observation_ends
 
 
 class _Spread:

@@ -144,7 +144,7 @@ class Account:
         group_names: Sequence[str],
         groups: Ints,
         outcomes: Ints,
-        is_asked: Flags,
+        is_label_asked: Flags,
         extra_prices: Array,
     ) -> None:
         """Enter requests of denied people that are answered at once.
@@ -153,17 +153,17 @@ class Account:
         ----------
         group_names
             The groups by position.
-        groups, outcomes, is_asked, extra_prices
+        groups, outcomes, is_label_asked, extra_prices
             One entry per person: the position of the group, the outcome, whether the label was
             asked for (else only a score was read), and what a failure costs beyond the label price.
         """
         for position, group in enumerate(group_names):
             in_group = groups == position
             # The outcome of a person who was not asked is not known, whatever the array holds.
-            has_failed = in_group & is_asked & (outcomes == 0)
+            has_failed = in_group & is_label_asked & (outcomes == 0)
             spending = self.by_group[group]
-            spending.labels += int((in_group & is_asked).sum())
-            spending.features += int((in_group & ~is_asked).sum())
+            spending.labels += int((in_group & is_label_asked).sum())
+            spending.features += int((in_group & ~is_label_asked).sum())
             spending.failures += int(has_failed.sum())
             spending.adjustment += float(extra_prices[has_failed].sum())
 

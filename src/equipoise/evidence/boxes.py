@@ -75,8 +75,8 @@ class PieceBoxes:
         gains = {}
         for claim in self.piece.claims:
             place = self.rates.index(claim.rate)
-            a = self._gains(claim, of_a=True), i
-            b = self._gains(claim, of_a=False), j
+            a = self._gains(claim, is_group_a=True), i
+            b = self._gains(claim, is_group_a=False), j
             gains[claim] = _least_gain(a, b, first[place, i, j], last[place, i, j])
         origin = np.stack([np.zeros_like(i), i, j], axis=1)
         boxes = self._with_bets(self._box(i, i, j), gains, origin)
@@ -95,7 +95,7 @@ class PieceBoxes:
         They have the bets of the whole. So at every population of a part the whole and all of its
         parts are at most one and the same supermartingale: labels may decide which are cut.
         """
-        cut = CutBoxes.of(self.grid_a, self.grid_b, i, j)
+        cut = CutBoxes.cut_sides(self.grid_a, self.grid_b, i, j)
         self.shared.keep_few_cut_sides()
         gains_by_claim = self._gains_of_cut_sides(cut)
         first, last = self._windows_of_parts(cut, gains_by_claim)
@@ -117,10 +117,10 @@ class PieceBoxes:
         gains_by_claim = {}
         for claim in self.piece.claims:
             gains_a = self.shared.gains_of_cut_sides(
-                claim, self.piece.a, self._place(of_a=True), cut.cells_a
+                claim, self.piece.a, self._place(is_group_a=True), cut.cells_a
             )
             gains_b = self.shared.gains_of_cut_sides(
-                claim, self.piece.b, self._place(of_a=False), cut.cells_b
+                claim, self.piece.b, self._place(is_group_a=False), cut.cells_b
             )
             gains_by_claim[claim] = gains_a, gains_b
         return gains_by_claim
@@ -141,7 +141,7 @@ class PieceBoxes:
             ]
             if not self._has_opposite(claim):
                 start, end = self.shared.opposite_of_cut_sides(
-                    claim, self.piece.b, self._place(of_a=False), cut.cells_b
+                    claim, self.piece.b, self._place(is_group_a=False), cut.cells_b
                 )
                 windows.append((start[cut.side_b], end[cut.side_b]))
             for start, end in windows:
@@ -165,8 +165,8 @@ class PieceBoxes:
         last = np.full(shape, ABOVE_ALL_LEVELS)
         for claim in self.piece.claims:
             place = self.rates.index(claim.rate)
-            gains_a = self._gains(claim, of_a=True)
-            gains_b = self._gains(claim, of_a=False)
+            gains_a = self._gains(claim, is_group_a=True)
+            gains_b = self._gains(claim, is_group_a=False)
             windows_b = [(gains_b.first, gains_b.last)]
             # At a level b's rate is exactly t, so that its rows bet against it both ways.
             if not self._has_opposite(claim):
@@ -182,7 +182,8 @@ class PieceBoxes:
     def _has_opposite(self, claim: Claim) -> bool:
         """Say whether another claim bets on rows of b in the other direction."""
         return any(
-            other.rate == claim.rate and other.sign != claim.sign for other in self.piece.claims
+            other_claim.rate == claim.rate and other_claim.sign != claim.sign
+            for other_claim in self.piece.claims
         )
 
     def _is_near(self) -> Flags:
@@ -214,13 +215,13 @@ class PieceBoxes:
 
     # -- what past rows have won -----------------------------------------------------------------
 
-    def _gains(self, claim: Claim, *, of_a: bool) -> Gains:
+    def _gains(self, claim: Claim, *, is_group_a: bool) -> Gains:
         """Return what rows of a, or of b, make of bets on a claim over the whole of its grid."""
-        group = self.piece.a if of_a else self.piece.b
-        return self.shared.gains(claim, group, self._place(of_a=of_a))
+        group = self.piece.a if is_group_a else self.piece.b
+        return self.shared.gains(claim, group, self._place(is_group_a=is_group_a))
 
-    def _place(self, *, of_a: bool) -> Place:
-        return Place(self.rates, self.bold, self.needed, of_a)
+    def _place(self, *, is_group_a: bool) -> Place:
+        return Place(self.rates, self.bold, self.needed, is_group_a)
 
     # -- bets ------------------------------------------------------------------------------------
 
@@ -259,7 +260,7 @@ class PieceBoxes:
         """Return the stakes of a side's bets: those on its claims in turn, then on labels alone."""
         weight = self.piece.far_share if side != self.piece.near else 1 - self.piece.far_share
         claims = self.piece.on_side(side)
-        shares = BetShares.of(len(self.shared.sizes), weight, len(claims), self.bold_share)
+        shares = BetShares.divide(len(self.shared.sizes), weight, len(claims), self.bold_share)
         log_stakes = [shares.main_and_bold(gains.get(claim), n_boxes) for claim in claims]
         floor_shape = (_CORNERS, n_boxes, len(shares.log_floor))
         log_stakes.append(np.broadcast_to(shares.log_floor, floor_shape))
@@ -404,7 +405,7 @@ class CutBoxes:
     parent: Ints
 
     @classmethod
-    def of(cls, grid_a: Array, grid_b: Array, i: Ints, j: Ints) -> CutBoxes:
+    def cut_sides(cls, grid_a: Array, grid_b: Array, i: Ints, j: Ints) -> CutBoxes:
         """Cut boxes that are cells i of a's grid by cells j of b's."""
         cells_a, place_a = np.unique(i, return_inverse=True)
         cells_b, place_b = np.unique(j, return_inverse=True)
@@ -506,7 +507,7 @@ class BetShares:
     floor_bets: Ints
 
     @classmethod
-    def of(cls, n_sizes: int, weight: float, n_claims: int, bold_share: float) -> BetShares:
+    def divide(cls, n_sizes: int, weight: float, n_claims: int, bold_share: float) -> BetShares:
         """Return the shares for so many sizes and claims of a side that has this weight."""
         shares = bet_shares(n_sizes)
         bold_bets = np.arange(1, min(3, n_sizes))  # both groups move, by the main sizes

@@ -99,8 +99,8 @@ def _mean_of_known(n_good: float, n_bad: float, scored: list[ScoredBatch]) -> fl
     total = n_good
     weight = n_good + n_bad
     for batch in scored:
-        is_known = batch.low == batch.high
+        is_settled = batch.low == batch.high
         equivalents = batch.bet_scale.label_equivalents
-        total += equivalents * batch.low[is_known].sum()
-        weight += equivalents * is_known.sum()
+        total += equivalents * batch.low[is_settled].sum()
+        weight += equivalents * is_settled.sum()
     return total / weight if weight else None

@@ -376,9 +376,9 @@ class CornerCells(NullCells):
         for part in parts:
             places = []
             for piece in part.pieces:
-                if not any(piece is other for other in pieces):
+                if not any(piece is earlier for earlier in pieces):
                     pieces.append(piece)
-                places.append(next(n for n, other in enumerate(pieces) if other is piece))
+                places.append(next(n for n, earlier in enumerate(pieces) if earlier is piece))
             piece_of_box = np.array([*places, -1])[part.origin[:, 0]]
             origins.append(np.column_stack([piece_of_box, part.origin[:, 1:]]))
         arrays["origin"] = np.concatenate(origins)
@@ -501,8 +501,8 @@ _LATEST_PARTS: deque[BoxParts] = deque(maxlen=8)
 
 def shared_parts(boxes: CornerCells) -> BoxParts:
     """Return the parts of a cover's boxes, the same for all audits that have this cover."""
-    known = _PARTS.get(boxes)
-    parts = None if known is None else known()
+    parts_ref = _PARTS.get(boxes)
+    parts = None if parts_ref is None else parts_ref()
     if parts is None:
         parts = BoxParts(boxes)
         _PARTS[boxes] = ref(parts)

@@ -362,9 +362,9 @@ class Refutation:
             candidates = candidates[evidence[candidates] < least]
             # Few are asked about at a time: mostly one of the first stood at all ends of epochs.
             for first in range(0, len(candidates), N_HARDEST_CELLS):
-                asked_about = candidates[first : first + N_HARDEST_CELLS]
-                stood = self._stood_at_ends(cells.select(asked_about), cover.bar)
-                standing = asked_about[stood]
+                examined = candidates[first : first + N_HARDEST_CELLS]
+                stood = self._stood_at_ends(cells.select(examined), cover.bar)
+                standing = examined[stood]
                 if len(standing):
                     least = float(evidence[standing[0]])
                     hardest = cells.select(standing[:1])

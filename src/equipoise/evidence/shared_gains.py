@@ -41,14 +41,14 @@ class Place:
         The size of bold bets.
     needed
         The log gain with which a strong bet refutes alone.
-    of_a
+    is_group_a
         Whether the group is a, or b.
     """
 
     rates: tuple[int, ...]
     bold: float
     needed: float
-    of_a: bool
+    is_group_a: bool
 
 
 @dataclass
@@ -131,7 +131,7 @@ class SharedGains:
         counts = self.answers.counts
         return float(sum(0.5 / counts[group].total for group in (a, b)) ** 0.5)
 
-    def levels(self, claim: Claim, bold: float, *, of_a: bool) -> Levels:
+    def levels(self, claim: Claim, bold: float, *, is_group_a: bool) -> Levels:
         """Return the levels of a, or of b, for every lattice cell of t, and how large bets are.
 
         A bet that moves the gap by D expects past rows to be off by what they are when, with
@@ -150,7 +150,7 @@ class SharedGains:
         bolder = 0.5 * bold / np.sqrt(rate * (1.0 - rate))
         by_size = np.broadcast_to(2.0 * log(self.bar) / self.sizes, (len(t), len(self.sizes)))
         tilts = np.concatenate([by_size, bolder[:, None]], axis=1) / unit
-        if of_a:
+        if is_group_a:
             return Levels(claim.level(t, compare), level, tilts / slope)
         return Levels(t, middle, tilts)
 
@@ -158,8 +158,8 @@ class SharedGains:
         """Return what a group's rows make of bets against a claim, as group a or as b."""
         key = (claim, group, place)
         if key not in self._gains:
-            sign = claim.sign if place.of_a else -claim.sign
-            levels = self.levels(claim, place.bold, of_a=place.of_a)
+            sign = claim.sign if place.is_group_a else -claim.sign
+            levels = self.levels(claim, place.bold, is_group_a=place.is_group_a)
             sides = adjacent_sides(self.grid(place.rates, group))
             rows = self.rows(claim.rate, group)
             self._gains[key] = rows.gains(sides, levels, sign, place.needed)
@@ -169,7 +169,7 @@ class SharedGains:
         """Return the strong bet of b's rows on the other side: b's rate is exactly t."""
         key = (claim, group, rates)
         if key not in self._opposites:
-            levels = self.levels(claim, 1.0, of_a=False)
+            levels = self.levels(claim, 1.0, is_group_a=False)
             rows = self.rows(claim.rate, group)
             sides = adjacent_sides(self.grid(rates, group))
             self._opposites[key] = rows.strong_gains(sides, levels, claim.sign)
@@ -181,17 +181,19 @@ class SharedGains:
         The parts of a cell are the same for all boxes that it is a side of, so they are worked out
         once.
         """
-        kept = self._gains_of_cut_sides.setdefault((claim, group, place), {})
-        missing = np.array([cell for cell in cells.tolist() if cell not in kept], dtype=np.intp)
+        gains_by_cell = self._gains_of_cut_sides.setdefault((claim, group, place), {})
+        missing = np.array(
+            [cell for cell in cells.tolist() if cell not in gains_by_cell], dtype=np.intp
+        )
         if len(missing):
-            sign = claim.sign if place.of_a else -claim.sign
-            levels = self.levels(claim, place.bold, of_a=place.of_a)
+            sign = claim.sign if place.is_group_a else -claim.sign
+            levels = self.levels(claim, place.bold, is_group_a=place.is_group_a)
             ends = parts_of_sides(self.grid(place.rates, group), missing)
             gains = self.rows(claim.rate, group).gains(ends, levels, sign, place.needed)
             for n, cell in enumerate(missing.tolist()):
-                kept[cell] = gains.select(slice(n * PARTS, (n + 1) * PARTS))
+                gains_by_cell[cell] = gains.select(slice(n * PARTS, (n + 1) * PARTS))
             self._n_kept_gains += gains.main.size
-        return Gains.joined([kept[cell] for cell in cells.tolist()])
+        return Gains.joined([gains_by_cell[cell] for cell in cells.tolist()])
 
     def opposite_of_cut_sides(
         self, claim: Claim, group: int, place: Place, cells: Ints
@@ -200,15 +202,17 @@ class SharedGains:
 
         Over the parts of some cells of b's grid, and worked out once as well.
         """
-        kept = self._opposite_of_cut_sides.setdefault((claim, group, place), {})
-        missing = np.array([cell for cell in cells.tolist() if cell not in kept], dtype=np.intp)
+        standing_by_cell = self._opposite_of_cut_sides.setdefault((claim, group, place), {})
+        missing = np.array(
+            [cell for cell in cells.tolist() if cell not in standing_by_cell], dtype=np.intp
+        )
         if len(missing):
-            levels = self.levels(claim, place.bold, of_a=False)
+            levels = self.levels(claim, place.bold, is_group_a=False)
             ends = parts_of_sides(self.grid(place.rates, group), missing)
             strong = self.rows(claim.rate, group).strong_gains(ends, levels, claim.sign)
-            is_left = (strong < place.needed).reshape(len(missing), PARTS, -1)
-            kept.update(zip(missing.tolist(), is_left, strict=True))
-        return range_of(np.concatenate([kept[cell] for cell in cells.tolist()]))
+            is_standing = (strong < place.needed).reshape(len(missing), PARTS, -1)
+            standing_by_cell.update(zip(missing.tolist(), is_standing, strict=True))
+        return range_of(np.concatenate([standing_by_cell[cell] for cell in cells.tolist()]))
 
     def keep_few_cut_sides(self) -> None:
         """Forget what was worked out about cut sides once it is much, for the sake of memory."""

@@ -66,9 +66,9 @@ def explain_cases(plan: Plan) -> str:
         is_any_known = len(by_ratio) > 1 and any(
             all(rates[group] == rate for rates in by_ratio) for group, rate in by_ratio[0].items()
         )
-        which = "every other group" if is_any_known else "every group"
+        scope = "every other group" if is_any_known else "every group"
         sentences.append(
-            f"A row with a percentage assumes it for {which}. The cost can be higher if the groups "
+            f"A row with a percentage assumes it for {scope}. The cost can be higher if the groups "
             "differ."
         )
     if len(plan.cases) > 1:

@@ -274,10 +274,10 @@ def _find_merge(
     compared = compared_groups(history, question)
     name = "other"
     if len(groups) == 1:
-        others = [g for g in compared if g not in groups and g != question.comparison.against]
-        if not others:
+        candidates = [g for g in compared if g not in groups and g != question.comparison.against]
+        if not candidates:
             return None
-        partner = min(others, key=lambda group: history.cells[group].total)
+        partner = min(candidates, key=lambda group: history.cells[group].total)
         groups = (partner, *groups)
         name = " or ".join(groups)
     if name in history.cells or len(compared) - len(groups) + 1 < 2:

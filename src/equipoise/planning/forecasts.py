@@ -329,7 +329,9 @@ class Forecaster:
         of rows that could.
         """
         forecasts = [self.forecast_case(case) for case in cases]
-        undecided = [place for place, made in enumerate(forecasts) if not made.is_decidable]
+        undecided = [
+            place for place, case_forecast in enumerate(forecasts) if not case_forecast.is_decidable
+        ]
         rows_needed = self._rows_needed([cases[place] for place in undecided])
         for place, rows in zip(undecided, rows_needed, strict=True):
             forecasts[place] = replace(forecasts[place], rows=rows)

@@ -142,9 +142,11 @@ class Plan(JsonValue, Displayable):
 
     def __str__(self) -> str:
         lines = [*self._lines(), *map(str, self.cases)]
-        for other in self.others:
-            obstacle = "" if other.possible else f"; cannot run: {'; '.join(other.missing)}"
-            lines.append(f"{other.audit}: {other.price}{obstacle}")
+        for paper_audit in self.others:
+            obstacle = (
+                "" if paper_audit.possible else f"; cannot run: {'; '.join(paper_audit.missing)}"
+            )
+            lines.append(f"{paper_audit.audit}: {paper_audit.price}{obstacle}")
         if self.times:
             lines.append(str(self.arrivals))
         lines += map(str, self.times)
@@ -159,7 +161,7 @@ class Plan(JsonValue, Displayable):
         """Return a row per case, or per audit where the past decides."""
         if self.cases:
             return [_case_row(case) for case in self.cases]
-        return [_audit_row(other) for other in self.others]
+        return [_audit_row(paper_audit) for paper_audit in self.others]
 
     def _draw(self, ax: Axes) -> None:
         from equipoise.display import draw_ranges
@@ -200,9 +202,9 @@ def _make_logarithmic(ax: Axes) -> None:
     ax.xaxis.set_minor_formatter(NullFormatter())
 
 
-def _write_at_left(ax: Axes, position: int, words: str) -> None:
-    """Write words into a row of a picture, at the left end of its axis."""
-    ax.text(0.02, position, words, va="center", transform=ax.get_yaxis_transform())
+def _write_at_left(ax: Axes, position: int, text: str) -> None:
+    """Write text into a row of a picture, at the left end of its axis."""
+    ax.text(0.02, position, text, va="center", transform=ax.get_yaxis_transform())
 
 
 def _case_row(case: Forecast) -> Row:
@@ -216,12 +218,12 @@ def _case_row(case: Forecast) -> Row:
     return row
 
 
-def _audit_row(other: OtherAudit) -> Row:
+def _audit_row(paper_audit: OtherAudit) -> Row:
     return {
-        "audit": other.audit,
-        "cost": other.price.cost,
-        "labels": other.price.labels,
-        "can_run": other.possible,
+        "audit": paper_audit.audit,
+        "cost": paper_audit.price.cost,
+        "labels": paper_audit.price.labels,
+        "can_run": paper_audit.possible,
     }
 
 
