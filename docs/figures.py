@@ -103,8 +103,8 @@ def story_blocks(story: Story) -> dict[str, str]:
                 "*A simulated lender, built from the Federal Reserve's 2007 credit-score tables: "
                 f"{story.history.cells.total:,g} applicants. We know",
                 "every outcome, so the verdict can be checked. Approval rates differ by "
-                f"{100.0 * approval_gap(story):.0f} points. This does not show whether people",
-                "who would repay are treated differently. "
+                f"{100.0 * approval_gap(story):.0f} points. Among people who would repay",
+                f"they differ by {gap}. "
                 "([The example](docs/start/five-minutes.md), drawn by `python -m docs.preview`.)*",
             ]
         ),
@@ -113,10 +113,10 @@ def story_blocks(story: Story) -> dict[str, str]:
         "executive-problem": (
             "So the decision-maker's records lack the outcomes of denied people, "
             f"{preview.denied_share(story):.0%} of all outcomes in the example below. Figures "
-            "that\nare computed from the rest cannot show unfairness: the gap in approval among "
-            "good applicants comes out as 0. In the\nexample, both usual shortcuts (drop denied "
-            "applicants, or count them as failures) report a gap of 0 points. The true\n"
-            f"gap is {gap} points."
+            "that\nare computed from the rest cannot show unfairness: every good applicant in "
+            "the records was approved, in each group.\nIn the example, both usual shortcuts (drop "
+            "denied applicants, or count them as failures) report a gap of 0 points. The\n"
+            f"true gap is {gap} points."
         ),
         "executive-costs": (
             f"We simulated {n_runs} audits of this lender. Half of them ended after at most "
@@ -129,10 +129,11 @@ def story_blocks(story: Story) -> dict[str, str]:
             "overridden\n([how](../understand/legal.md#what-an-override-is))."
         ),
         "caption": (
-            f"*A lender with {story.history.cells.total:,g} applicants in four groups. Historical "
-            f"data allow a gap of {checked} points. The audit\nleaves {found} points, so the "
-            f"verdict is {audit.verdict}. The true gap, which we know for this lender, is {gap} "
-            "points.*"
+            f"*A lender with {story.history.cells.total:,g} applicants in four groups. From "
+            f"historical data alone, the gap lies between {checked.replace(' to ', ' and ')}\n"
+            f"points. After the audit it lies between {found.replace(' to ', ' and ')} points, so "
+            f"the verdict is {audit.verdict}. The true gap, which we know for\nthis lender, is "
+            f"{gap} points.*"
         ),
     }
 
