@@ -140,9 +140,9 @@ def _decoded_lines(path: Path) -> Iterator[str]:
         yield from file
 
 
-def _prepend(first: str, rest: Iterator[str]) -> Iterator[str]:
-    yield first
-    yield from rest
+def _prepend(first_line: str, later_lines: Iterator[str]) -> Iterator[str]:
+    yield first_line
+    yield from later_lines
 
 
 def _read_json_lines(path: Path) -> PeopleTable:
@@ -485,12 +485,12 @@ def carry_out(
     while batch := list(islice(remaining, BATCH_LIMIT)):
         # Rows without an outcome bring no command, so results are counted off beside the rows.
         commands = [reader.read_command(row) for row in batch]
-        results = iter(attempt([command for command in commands if command is not None]))
+        answers = iter(attempt([command for command in commands if command is not None]))
         for row, command in zip(batch, commands, strict=True):
-            result = None if command is None else next(results)
+            answer = None if command is None else next(answers)
             # A reply has the pseudonym as it is stored, which may differ in outer spaces.
-            person = result.person if isinstance(result, Reply) else reader.name_person(row)
-            yield RowResult(row.line, person, command, result)
+            person = answer.person if isinstance(answer, Reply) else reader.name_person(row)
+            yield RowResult(row.line, person, command, answer)
 
 
 @dataclass

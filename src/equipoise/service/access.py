@@ -227,15 +227,15 @@ def count_failed_attempt(request: Request) -> None:
     """
     failures = request.app.state.failures
     address = request.client.host if request.client else ""
-    now = time.monotonic()
+    current_time = time.monotonic()
     recent_times = []
     for attempt_time, attempt_address in failures.copy():  # other threads add to it meanwhile
-        if attempt_address == address and attempt_time > now - FAILURE_WINDOW_SECONDS:
+        if attempt_address == address and attempt_time > current_time - FAILURE_WINDOW_SECONDS:
             recent_times.append(attempt_time)
     if len(recent_times) >= MAX_FAILURES:
-        seconds_to_wait = int(recent_times[0] + FAILURE_WINDOW_SECONDS - now) + 1
+        seconds_to_wait = int(recent_times[0] + FAILURE_WINDOW_SECONDS - current_time) + 1
         raise HttpProblem("too-many-attempts", headers={"Retry-After": str(seconds_to_wait)})
-    failures.append((now, address))
+    failures.append((current_time, address))
 
 
 def _require_same_site(request: Request) -> None:

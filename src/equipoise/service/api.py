@@ -83,15 +83,17 @@ def commands(context: CommandContext, commands: Commands) -> JSONResponse:
     sent_commands = [read_command(command.model_dump()) for command in commands]
     values = context.audit.values
     understood = [understand_command(command, values) for command in sent_commands]
-    results = []
-    for command, result in zip(sent_commands, context.results(understood), strict=True):
-        if isinstance(result, HttpProblem):
+    command_results = []
+    for command, reply_or_problem in zip(
+        sent_commands, context.run_commands(understood), strict=True
+    ):
+        if isinstance(reply_or_problem, HttpProblem):
             # What was sent as a pseudonym may be any text, also one that cannot be written.
             person = printable(person_of(command))
-            results.append({"person": person, "problem": result.to_dict()})
+            command_results.append({"person": person, "problem": reply_or_problem.to_dict()})
         else:
-            results.append(reply_json(result))
-    answer: dict[str, Any] = {"results": results}
+            command_results.append(reply_json(reply_or_problem))
+    answer: dict[str, Any] = {"results": command_results}
     if context.caller.may_see_details:  # which groups are needed is not for writers
         waiting = context.audit.writer.waiting()
         answer["waiting"] = [group.to_dict() | {"text": str(group)} for group in waiting]

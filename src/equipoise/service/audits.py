@@ -153,7 +153,7 @@ class OpenAudits:
             self._long_work_lock.release()
 
     def make_plan(
-        self, past: Past, question: Question, costs: Costs, *, trial_runs: int, **more: Any
+        self, past: Past, question: Question, costs: Costs, *, trial_runs: int, **options: Any
     ) -> dict[str, Any]:
         """Return the data of a plan.
 
@@ -162,16 +162,16 @@ class OpenAudits:
         HttpProblem
             ``too-large``, with the limits; ``busy``, if other long work is under way.
         """
-        more = {**more, "trial_runs": trial_runs}
+        options = {**options, "trial_runs": trial_runs}
         if is_large(past.cells) or trial_runs:
-            answer = self._work_within_limits("plan", past, question, costs, more)
+            answer = self._work_within_limits("plan", past, question, costs, options)
             if "plan" in answer:
                 data: dict[str, Any] = answer["plan"]
                 return data
-        return plan(past, question, costs, **more).to_dict()
+        return plan(past, question, costs, **options).to_dict()
 
     def require_within_limits(
-        self, work: str, past: Past, question: Question, costs: Costs, **more: Any
+        self, work: str, past: Past, question: Question, costs: Costs, **arguments: Any
     ) -> bool:
         """Refuse work for many groups that takes more memory or time than is set aside.
 
@@ -184,17 +184,17 @@ class OpenAudits:
         """
         if not is_large(past.cells):
             return False
-        answer = self._work_within_limits(work, past, question, costs, more)
+        answer = self._work_within_limits(work, past, question, costs, arguments)
         return "is_possible" in answer
 
     def _work_within_limits(
-        self, work: str, past: Past, question: Question, costs: Costs, more: Mapping[str, Any]
+        self, work: str, past: Past, question: Question, costs: Costs, arguments: Mapping[str, Any]
     ) -> Mapping[str, Any]:
         memory = self.settings.read_memory
         seconds = self.settings.read_seconds
         with self.long_work():
             answer = work_within_limits(
-                work, past, question, costs, memory=memory, seconds=seconds, more=more
+                work, past, question, costs, memory=memory, seconds=seconds, arguments=arguments
             )
         if answer is None:
             raise HttpProblem(
@@ -209,14 +209,14 @@ class OpenAudits:
         """Raise unless audits are loaded, a write is possible, and the ledger has what was seen."""
         if not self._is_loaded.is_set():
             self._load_again()
-        now = time.monotonic()
-        if now - self._last_write_time > SECONDS_BETWEEN_PROBES:
+        probe_time = time.monotonic()
+        if probe_time - self._last_write_time > SECONDS_BETWEEN_PROBES:
             with self.ledger.transaction() as connection:
                 # A write that changes nothing and reaches the disk, so that a full one shows.
                 connection.run(
                     "UPDATE audits SET time = time WHERE id = (SELECT MAX(id) FROM audits)"
                 )
-            self._last_write_time = now
+            self._last_write_time = probe_time
         for audit in list(self._audits):
             audit.writer.status()  # a handle refuses a ledger that lacks an event it has seen
 

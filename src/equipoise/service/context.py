@@ -42,7 +42,9 @@ class AuditContext:
         """The handle for commands, in the caller's name."""
         return self.audit.writer.acting_as(self.caller.name)
 
-    def results(self, commands: Sequence[Command | EquipoiseError]) -> list[Reply | HttpProblem]:
+    def run_commands(
+        self, commands: Sequence[Command | EquipoiseError]
+    ) -> list[Reply | HttpProblem]:
         """Carry out commands in the caller's name; return a reply or a problem for each.
 
         An error in place of a command becomes its problem. A command that the caller may not send,
@@ -53,15 +55,15 @@ class AuditContext:
             if not isinstance(command, EquipoiseError) and not self.caller.may_do(command.command):
                 raise HttpProblem("forbidden")
         sees_details = self.caller.may_see_details
-        results: list[Reply | HttpProblem] = []
-        for command, result in zip(commands, self.writer.attempt(commands), strict=True):
-            if isinstance(result, EquipoiseError):
-                results.append(as_problem(result, command, may_see_details=sees_details))
+        replies: list[Reply | HttpProblem] = []
+        for command, reply_or_error in zip(commands, self.writer.attempt(commands), strict=True):
+            if isinstance(reply_or_error, EquipoiseError):
+                replies.append(as_problem(reply_or_error, command, may_see_details=sees_details))
             elif sees_details:
-                results.append(result)
+                replies.append(reply_or_error)
             else:
-                results.append(_reply_for_writer(result))
-        return results
+                replies.append(_reply_for_writer(reply_or_error))
+        return replies
 
     def hand_out_checkpoint(self) -> tuple[Checkpoint, Mark]:
         """Return the present end of the chain, and store that it was handed out."""

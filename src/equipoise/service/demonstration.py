@@ -55,10 +55,10 @@ def demonstrate(ledger: str, stop: threading.Event) -> None:
     lender = fico_lender()
     live = _open_running_audit(ledger, lender, stop)
     for name, plan in _PLANS.items():
-        other = _open_audit(ledger, name, plan, lender, stop)
+        side_audit = _open_audit(ledger, name, plan, lender, stop)
         if name == WAITING_AUDIT:
-            _propose_budget(other, ledger)
-        other.close_ledger()
+            _propose_budget(side_audit, ledger)
+        side_audit.close_ledger()
     arrivals = _DemonstrationPeople(live, lender)
     while not stop.wait(ARRIVAL_PAUSE_SECONDS):
         with suppress(EquipoiseError):  # the database is busy; people keep arriving

@@ -41,13 +41,13 @@ def with_examples(openapi: dict[str, Any]) -> dict[str, Any]:
     """Add an example to every request and answer of an OpenAPI description, and return it."""
     recorded = _recorded_answers()
     for operation in operations_of(openapi):
-        found = recorded.get(f"{operation.method} {operation.path}", {})
+        recorded_example = recorded.get(f"{operation.method} {operation.path}", {})
         request_content = operation.description.get("requestBody", {}).get("content", {})
         if JSON in request_content:
             if operation.path.endswith("/commands"):
                 request_content[JSON]["examples"] = _command_examples()
             else:
-                request_content[JSON]["example"] = found["request"]
+                request_content[JSON]["example"] = recorded_example["request"]
         for status, answer in operation.description["responses"].items():
             contents = answer["content"]
             if PROBLEM_MEDIA_TYPE in contents:
@@ -57,7 +57,7 @@ def with_examples(openapi: dict[str, Any]) -> dict[str, Any]:
                 contents[PROBLEM_MEDIA_TYPE] = {"schema": schema, "examples": examples}
                 continue
             for media_type, content in contents.items():
-                content["example"] = found["answers"][media_type]
+                content["example"] = recorded_example["answers"][media_type]
     return openapi
 
 

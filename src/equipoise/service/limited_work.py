@@ -39,7 +39,7 @@ def work_within_limits(
     *,
     memory: int,
     seconds: int,
-    more: Mapping[str, Any],
+    arguments: Mapping[str, Any],
 ) -> dict[str, Any] | None:
     """Do work in a process of so many bytes and seconds of processor time; None if it needs more.
 
@@ -48,7 +48,7 @@ def work_within_limits(
     work
         ``plan``, whose answer has the plan's data under ``plan``, or ``create``, whose answer has
         ``is_possible``. The answer has ``is_refused`` if a value breaks a rule.
-    more
+    arguments
         Further arguments of ``plan``, or of ``new_settings``.
     """
     job = {
@@ -59,7 +59,7 @@ def work_within_limits(
         "costs": to_plain_data(costs),
         "memory": memory,
         "seconds": seconds,
-        "more": to_plain_data(more),
+        "arguments": to_plain_data(arguments),
     }
     try:
         process = subprocess.run(
@@ -93,8 +93,8 @@ def _work(job: Mapping[str, Any]) -> dict[str, Any]:
     question = Question.from_dict(job["question"])
     costs = Costs.from_dict(job["costs"])
     if job["work"] == "plan":
-        return {"plan": plan(past, question, costs, **job["more"]).to_dict()}
-    new_settings("trial", past, question, costs, seed="0" * 64, **job["more"])
+        return {"plan": plan(past, question, costs, **job["arguments"]).to_dict()}
+    new_settings("trial", past, question, costs, seed="0" * 64, **job["arguments"])
     return {"is_possible": True}
 
 

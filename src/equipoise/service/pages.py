@@ -125,20 +125,22 @@ def audits(caller: Reader, request: Request, after: After = 0) -> HTMLResponse:
         caller,
         "audits.html",
         audits=[(row, open_audits.open(row.uid).reader.status()) for row in page_rows],
-        more=page_rows[-1].id if has_more else None,
+        next_after=page_rows[-1].id if has_more else None,
     )
 
 
 @router.get("/audits/{audit}")
 def audit(context: ReaderContext, done: str = "") -> HTMLResponse:
     """Watch one audit."""
-    return _audit_page(context, done=DONE_SENTENCES.get(done, ""))
+    return _audit_page(context, done_sentence=DONE_SENTENCES.get(done, ""))
 
 
 @router.get("/audits/{audit}/enter")
 def enter(context: AuditorContext, done: str = "", want: str = "") -> HTMLResponse:
     """Show the forms to enter data, and what the last one did."""
-    return _enter_page(context, done=WANT_SENTENCES.get(want) or DONE_SENTENCES.get(done, ""))
+    return _enter_page(
+        context, done_sentence=WANT_SENTENCES.get(want) or DONE_SENTENCES.get(done, "")
+    )
 
 
 @router.get("/audits/{audit}/live")
@@ -159,7 +161,7 @@ def people(
     states = () if state is None else (state,)
     records, next_after = people_page(context.reader, states, conflicted, after, ROWS_PER_PAGE)
     return _people_page(
-        context, people=records, more=next_after, state=state, conflicted=conflicted
+        context, people=records, next_after=next_after, state=state, conflicted=conflicted
     )
 
 
@@ -175,21 +177,21 @@ def _people_page(
     context: AuditContext,
     *,
     people: Sequence[PersonRecord],
-    more: int | None = None,
+    next_after: int | None = None,
     state: PersonState | None = None,
     conflicted: bool = False,
     sought: str = "",
 ) -> HTMLResponse:
     """Return the page of people.
 
-    ``more`` is the number after which the next page begins, ``sought`` the pseudonym looked for;
-    ``state`` and ``conflicted`` are the filters.
+    ``next_after`` is the number after which the next page begins, ``sought`` the pseudonym looked
+    for; ``state`` and ``conflicted`` are the filters.
     """
     return _page(
         context,
         "people.html",
         people=people,
-        more=more,
+        next_after=next_after,
         state=state,
         conflicted=conflicted,
         sought=sought,
@@ -206,7 +208,9 @@ def log(
     n_skipped = max(0, last - ROWS_PER_PAGE)  # earlier events, which are on later pages
     events = context.reader.events(after=n_skipped, limit=last - n_skipped)
     entries = log_rows(events, context.reader.settings)[::-1]
-    return _page(context, "log.html", entries=entries, more=n_skipped + 1 if n_skipped else None)
+    return _page(
+        context, "log.html", entries=entries, next_before=n_skipped + 1 if n_skipped else None
+    )
 
 
 # The same functions as under /v1, here for a browser that logged in.
@@ -251,7 +255,7 @@ def act(
         # The page sends the same form again, with "sure", so that nothing has to be typed twice.
         if warning and form.text("sure") != "yes":
             return _page(context, "sure.html", what=action, warning=warning, form=form)
-        (reply,) = context.results([command])
+        (reply,) = context.run_commands([command])
         if isinstance(reply, HttpProblem):
             raise reply
     except (HttpProblem, EquipoiseError) as error:
@@ -260,8 +264,8 @@ def act(
         return show_page(context, problem=problem, status=problem.status_code)
     # A proposal waits for approval, and an audit that has ended is not paused: say that instead.
     is_state_news = reply.state == "PROPOSED" or action in ("pause", "resume")
-    done = reply.state.lower() if is_state_news else command.command
-    query = f"done={done}"
+    news = reply.state.lower() if is_state_news else command.command
+    query = f"done={news}"
     if action == "ask":
         query += f"&want={reply.want}"
     page = "/enter" if _is_entry(action, context) else ""
@@ -352,7 +356,7 @@ def work(context: ReaderContext) -> HTMLResponse:
     for record in reserved:
         if record.decision == 0:  # the approved need no override
             lists["Today" if record.asked >= today else "Left over"].append(record)
-    return _page(context, "work.html", lists=lists, more=len(reserved) == MAX_OVERRIDES)
+    return _page(context, "work.html", lists=lists, has_more=len(reserved) == MAX_OVERRIDES)
 
 
 @router.post("/audits/{audit}/work")
@@ -368,9 +372,11 @@ def confirm(context: ReaderContext, form: SentForm) -> Response:
     ticked: list[Command] = [commands.Execute(person) for person in carried_out]
     ticked += [commands.Withdraw(person) for person in refused]
     row_results = []
-    for number, result in enumerate(context.results(ticked), start=1):
+    for number, reply_or_problem in enumerate(context.run_commands(ticked), start=1):
         command = ticked[number - 1]
-        row_results.append(RowResult(number, commands.person_of(command), command, result))
+        row_results.append(
+            RowResult(number, commands.person_of(command), command, reply_or_problem)
+        )
     return _batch_page(context, "/work", "Overrides", row_results)
 
 
@@ -395,7 +401,7 @@ async def upload(context: ReaderContext, request: Request) -> Response:
 
     # Storing many rows takes long, and this function runs where all requests take turns.
     def carry_out_rows() -> HTMLResponse:
-        row_results = carry_out(table.rows, reader, context.results)
+        row_results = carry_out(table.rows, reader, context.run_commands)
         return _batch_page(context, "/enter", title, row_results)
 
     return await run_in_threadpool(carry_out_rows)
@@ -420,20 +426,20 @@ def _audit_page(
     template: str = "audit.html",
     *,
     wait_seconds: float = EVIDENCE_WAIT_SECONDS,
-    done: str = "",
+    done_sentence: str = "",
     problem: HttpProblem | None = None,
     status: int = 200,
 ) -> HTMLResponse:
     """Return people and money as of now, and the evidence as of the last report.
 
-    ``done`` says what has just been done, ``problem`` why it was not.
+    ``done_sentence`` says what has just been done, ``problem`` why it was not.
     """
     audit = context.audit
     return _page(
         context,
         template,
         status=status,
-        done=done,
+        done_sentence=done_sentence,
         problem=problem,
         snapshot=audit.reports.current(wait_seconds),
         checkpoint=context.checkpoints.latest(audit.uid, "checkpoint"),
@@ -444,16 +450,16 @@ def _audit_page(
 def _enter_page(
     context: AuditContext,
     *,
-    done: str = "",
+    done_sentence: str = "",
     problem: HttpProblem | None = None,
     status: int = 200,
 ) -> HTMLResponse:
-    """Return the forms to enter data; ``done`` and ``problem`` as in :func:`_audit_page`."""
+    """Return the forms to enter data; the other arguments are those of :func:`_audit_page`."""
     return _page(
         context,
         "enter.html",
         status=status,
-        done=done,
+        done_sentence=done_sentence,
         problem=problem,
         audit_status=context.reader.status(),
         effects=IRREVERSIBLE_EFFECTS,
@@ -461,25 +467,25 @@ def _enter_page(
 
 
 def _batch_page(
-    context: AuditContext, here: str, title: str, row_results: Iterable[RowResult]
+    context: AuditContext, page_path: str, title: str, row_results: Iterable[RowResult]
 ) -> HTMLResponse:
     """Show what came of the rows of a table, or of the people on a list.
 
-    ``here`` is the page that sent them, as its address ends.
+    ``page_path`` is the page that sent them, as its address ends.
     """
     batch = BatchResult()
-    wanted: list[str] = []
+    people_to_override: list[str] = []
     for row in row_results:
         batch.add(row)
         if isinstance(row.result, Reply) and _is_new_override(row.command, row.result):
-            wanted.append(row.person)
+            people_to_override.append(row.person)
     return _page(
         context,
         "batch.html",
-        here=here,
+        page_path=page_path,
         title=title,
         batch=batch,
-        wanted=wanted,
+        people_to_override=people_to_override,
         waiting=context.reader.waiting(),
     )
 

@@ -85,8 +85,12 @@ async def look(caller: Reader, request: Request) -> Response:
         if step == "count":
             left_out = [group for group in reading.left_out if group in past.history.cells]
             return _page(caller, form, reading=reading, past=past, left_out=left_out)
-        shown = await run_in_threadpool(_result, form, past, state.audits, step)
-        return shown if isinstance(shown, Response) else _page(caller, form, past=past, **shown)
+        answer_parts = await run_in_threadpool(_answer_question, form, past, state.audits, step)
+        return (
+            answer_parts
+            if isinstance(answer_parts, Response)
+            else _page(caller, form, past=past, **answer_parts)
+        )
     except _UnreadUpload as refusal:
         return _page(caller, form, reading=refusal.reading, error=refusal.error)
     except (EquipoiseError, HttpProblem) as error:
@@ -110,8 +114,8 @@ def create(caller: Auditor, request: Request, form: SentForm) -> Response:
         name = require_name_in_scope(form.text("name"), caller)
         row = _begin_audit(form, name, past.history, question, audits, caller)
     except (EquipoiseError, HttpProblem) as error:
-        shown = _result(form, past, audits, "begin")
-        return _page(caller, form, past=past, error=error, **shown)
+        answer_parts = _answer_question(form, past, audits, "begin")
+        return _page(caller, form, past=past, error=error, **answer_parts)
     return RedirectResponse(f"/audits/{quote(row.name, safe='')}", 303)
 
 
@@ -137,8 +141,8 @@ async def _list_columns(form: Form, reading: ReadingForm, uploads: Uploads) -> R
 async def _profile(form: Form, reading: ReadingForm, uploads: Uploads) -> list[ColumnProfile]:
     options = reading.read_options()
     how_to_open = {name: options[name] for name in ("encoding", "table") if options.get(name)}
-    found = await uploads.read(form.table, form.outcomes_table, options=how_to_open, columns=True)
-    return [ColumnProfile.from_dict(entry) for entry in found["columns"]]
+    listing = await uploads.read(form.table, form.outcomes_table, options=how_to_open, columns=True)
+    return [ColumnProfile.from_dict(entry) for entry in listing["columns"]]
 
 
 async def _read_past(form: Form, reading: ReadingForm, uploads: Uploads) -> CountedPast:
@@ -184,7 +188,7 @@ def _past_if_any(form: Form) -> CountedPast | None:
 # -- the answer ------------------------------------------------------------------------------------
 
 
-def _result(form: Form, past: CountedPast, audits: OpenAudits, step: str) -> Any:
+def _answer_question(form: Form, past: CountedPast, audits: OpenAudits, step: str) -> Any:
     """Return what the page shows of a question, or a file to save."""
     questions = read_questions(form, past)
     assume = read_assumptions(form)
@@ -197,12 +201,12 @@ def _result(form: Form, past: CountedPast, audits: OpenAudits, step: str) -> Any
         return _saved_check(past, findings)
     # An audit is offered only where the historical data leave the question open.
     is_open = len(findings) == 1 and findings[0].verdict is Verdict.INCONCLUSIVE
-    shown: dict[str, Any] = {"findings": findings}
+    answer_parts: dict[str, Any] = {"findings": findings}
     if step in PLAN_STEPS and is_open:
         trial_runs = TRIAL_RUNS if step == "trials" else 0
-        shown["plan"] = _plan(form, past, questions[0], costs, audits, trial_runs)
-    shown["can_begin"] = "plan" in shown or step == "begin"
-    return shown
+        answer_parts["plan"] = _plan(form, past, questions[0], costs, audits, trial_runs)
+    answer_parts["can_begin"] = "plan" in answer_parts or step == "begin"
+    return answer_parts
 
 
 def _plan(
@@ -215,17 +219,17 @@ def _plan(
 ) -> dict[str, Any]:
     """Return the plan of an audit with its tables, and the sliders that it takes."""
     options = read_plan_options(form, past, question)
-    made = Plan.from_dict(
+    cost_plan = Plan.from_dict(
         audits.make_plan(past.history, question, costs, trial_runs=trial_runs, **options)
     )
     return {
-        "made": made,
-        "has_trials": any(case.trial_runs for case in made.cases),
+        "cost_plan": cost_plan,
+        "has_trials": any(case.trial_runs for case in cost_plan.cases),
         "sliders": read_sliders(form, past, question),
         "n_trial_runs": TRIAL_RUNS,
-        "rows": case_rows(made),
-        "times": time_and_money_rows(made) if made.times else [],
-        "caption": explain_cases(made) if made.cases else "",
+        "rows": case_rows(cost_plan),
+        "times": time_and_money_rows(cost_plan) if cost_plan.times else [],
+        "caption": explain_cases(cost_plan) if cost_plan.cases else "",
     }
 
 

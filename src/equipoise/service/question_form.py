@@ -22,7 +22,7 @@ QUESTION_FIELDS = ("metric", "also", "tolerance", "margin", "error", "error_fair
                    "limits", "deciders")  # fmt: skip
 PRICE_FIELDS = ("feature", "label", "arrivals_per_day", "outcome_after")
 DENIED_RATE = "denied_rate_"  # and a group's position among all groups: a slider, in percent
-IS_KNOWN = "known_"  # and the position: whether the plan takes what the slider says
+RATE_IS_KNOWN = "known_"  # and the position: whether the plan takes what the slider says
 EVERY_METRIC = "all"
 USUAL_METRIC = "equalized_odds"
 USUAL_PERCENTAGES = {"tolerance": "5", "margin": "5", "error": "5"}
@@ -48,7 +48,9 @@ def sent_question(form: Form) -> list[tuple[str, str]]:
 
 def sent_prices(form: Form) -> list[tuple[str, str]]:
     """Return the prices of an audit as they travel with another form."""
-    sliders = [name for name, _ in form.multi_items() if name.startswith((DENIED_RATE, IS_KNOWN))]
+    sliders = [
+        name for name, _ in form.multi_items() if name.startswith((DENIED_RATE, RATE_IS_KNOWN))
+    ]
     return _sent_fields(form, (*PRICE_FIELDS, *sliders))
 
 
@@ -78,9 +80,9 @@ def read_questions(form: Form, past: CountedPast) -> tuple[Question, ...]:
     else:
         metrics = [f"{metric}+{second_metric}" if second_metric else metric]
     comparison = Comparison(
-        _one_of(form, "compare", COMPARE_TITLES),
+        _read_choice(form, "compare", COMPARE_TITLES),
         form.text("against") or None,
-        _one_of(form, "direction", DIRECTION_TITLES) if form.text("against") else "both",
+        _read_choice(form, "direction", DIRECTION_TITLES) if form.text("against") else "both",
         past.has_strata,
         tuple(left_out_groups(form)),
     )
@@ -100,7 +102,7 @@ def read_questions(form: Form, past: CountedPast) -> tuple[Question, ...]:
     return tuple(questions)
 
 
-def _one_of(form: Form, name: str, titles: Any) -> Any:
+def _read_choice(form: Form, name: str, titles: Any) -> Any:
     """Return a choice of a form, the first of them if nothing is chosen."""
     choice = form.text(name) or next(iter(titles))
     if choice not in titles:
@@ -153,14 +155,14 @@ class DeniedRateSlider:
         Its position among all groups, which is part of the names of its fields.
     percent
         What the slider says; the usual share until somebody moves it.
-    is_known
+    is_rate_known
         Whether the plan takes it. Otherwise the plan has several cases.
     """
 
     group: str
     position: int
     percent: float
-    is_known: bool
+    is_rate_known: bool
 
     @property
     def name(self) -> str:
@@ -168,9 +170,9 @@ class DeniedRateSlider:
         return f"{DENIED_RATE}{self.position}"
 
     @property
-    def known_name(self) -> str:
+    def tick_name(self) -> str:
         """The name of the field that says whether it is known."""
-        return f"{IS_KNOWN}{self.position}"
+        return f"{RATE_IS_KNOWN}{self.position}"
 
 
 def read_sliders(form: Form, past: CountedPast, question: Question) -> list[DeniedRateSlider]:
@@ -192,8 +194,8 @@ def read_sliders(form: Form, past: CountedPast, question: Question) -> list[Deni
             raise InvalidInput(
                 f"of 100 denied people of {group}, 0 to 100 would do well; got {percent!r}"
             )
-        is_known = bool(form.text(f"{IS_KNOWN}{position}"))
-        sliders.append(DeniedRateSlider(group, position, percent, is_known))
+        is_rate_known = bool(form.text(f"{RATE_IS_KNOWN}{position}"))
+        sliders.append(DeniedRateSlider(group, position, percent, is_rate_known))
     return sliders
 
 
@@ -204,7 +206,9 @@ def read_plan_options(form: Form, past: CountedPast, question: Question) -> dict
         if form.text(name):
             options[name] = form.number(name, 0.0)
     sliders = read_sliders(form, past, question)
-    denied_rates = {slider.group: slider.percent / 100.0 for slider in sliders if slider.is_known}
+    denied_rates = {
+        slider.group: slider.percent / 100.0 for slider in sliders if slider.is_rate_known
+    }
     if len(denied_rates) == len(sliders):
         # Nothing is left to guess. Groups that are left out do not matter to the question.
         denied_rates = denied_rates_by_ratio(past.history.cells) | denied_rates

@@ -73,9 +73,9 @@ class Token(JsonValue):
     revoked: str | None = None
     logged_out: str = ""
 
-    def lives(self, now: datetime) -> bool:
+    def lives(self, moment: datetime) -> bool:
         """Whether the token is neither revoked nor expired."""
-        return self.revoked is None and format_timestamp(now) < self.expires
+        return self.revoked is None and format_timestamp(moment) < self.expires
 
     @property
     def is_login_link(self) -> bool:
@@ -125,8 +125,8 @@ class TokenStore:
 
     def new_login_link(self, user: str, role: Role = Role.AUDITOR) -> str:
         """Make a token for a day, for a first login, and return it."""
-        made_at = datetime.now(UTC).isoformat()
-        return self._make(f"{LOGIN_LINK} of {user}, {made_at}", role, None, days=1.0)
+        creation_time = datetime.now(UTC).isoformat()
+        return self._make(f"{LOGIN_LINK} of {user}, {creation_time}", role, None, days=1.0)
 
     def _make(self, name: str, role: Role, audit: str | None, days: float) -> str:
         """Store a new token and return its text."""
@@ -187,9 +187,11 @@ class TokenStore:
 
     def log_out(self, token_id: str) -> None:
         """End every browser's session of a token."""
-        now = format_timestamp(datetime.now(UTC))
+        logout_time = format_timestamp(datetime.now(UTC))
         with self._database.using() as connection:
-            connection.run("UPDATE service_tokens SET logged_out = ? WHERE id = ?", (now, token_id))
+            connection.run(
+                "UPDATE service_tokens SET logged_out = ? WHERE id = ?", (logout_time, token_id)
+            )
 
     # -- helpers ----------------------------------------------------------------------------------
 
@@ -206,9 +208,9 @@ class TokenStore:
 
     def _valid_token(self, token_id: str) -> tuple[Token | None, str]:
         """Return the valid token of this id and its secret's hash, or None and no token's hash."""
-        now = datetime.now(UTC)
+        current_time = datetime.now(UTC)
         for token, secret_hash in self._select("WHERE id = ?", token_id):
-            if token.lives(now):
+            if token.lives(current_time):
                 return token, secret_hash
         return None, NO_TOKEN_HASH
 

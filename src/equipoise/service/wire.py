@@ -327,7 +327,7 @@ def with_schema_names(openapi: Any) -> Any:
     if isinstance(openapi, dict):
         return {_schema_name(key): with_schema_names(value) for key, value in openapi.items()}
     if isinstance(openapi, list):
-        return [with_schema_names(item) for item in openapi]
+        return [with_schema_names(part) for part in openapi]
     if isinstance(openapi, str):
         return _schema_name(openapi)
     return openapi
