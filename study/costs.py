@@ -16,6 +16,7 @@ from tests.support.tables import table
 import equipoise as eq
 from equipoise.audits.estimated_rates import paper_tau
 from equipoise.bounds import expectation
+from equipoise.display import format_figures, format_number
 from equipoise.worlds import CellWorld, MixtureWorld
 from equipoise.worlds.data import adult_world, fico_lender
 from study._pages import COSTS, write_section
@@ -92,7 +93,7 @@ def _row(
     yield f"{question.gamma:g}, {question.epsilon:g}"
     yield f"{difference:.3f}"
     yield "either" if len(truth) > 1 else next(iter(truth)).value
-    yield f"{float(eq.lower_bound(cells, question, costs)):,.3g}"
+    yield format_figures(float(eq.lower_bound(cells, question, costs)))
     sims: list[tuple[str, CellWorld | MixtureWorld, int]] = [("adaptive", cells, options.runs)]
     if isinstance(world, MixtureWorld):
         sims.append(("exp", world, 5))
@@ -106,20 +107,22 @@ def _row(
             **extra,
         )
         spread = sim.cost.std(ddof=1) / math.sqrt(runs)
-        yield f"{sim.cost.mean():,.3g} ± {spread:,.2g}, {int(sim.wrong.sum())} of {runs} wrong"
+        mean = f"{format_figures(sim.cost.mean())} ± {format_number(spread, 2)}"
+        yield f"{mean}, {int(sim.wrong.sum())} of {runs} wrong"
     if len(sims) == 1:
         yield "–"
-    yield f"{expectation('rs', cells, question, costs).cost:,.3g}"
+    yield format_figures(expectation("rs", cells, question, costs).cost)
     yield exact_tau_cost(cells, question)
-    yield f"{expectation('baseline', cells, question, costs).cost:,.3g}"
-    yield f"{expectation('rs', cells, question, costs, tau=tau).cost:,.3g} (tau {tau:,})"
+    yield format_figures(expectation("baseline", cells, question, costs).cost)
+    oracle = expectation("rs", cells, question, costs, tau=tau).cost
+    yield f"{format_figures(oracle)} (tau {tau:,})"
 
 
 def exact_tau_cost(cells: CellWorld, question: eq.Question) -> str:
     """Return RS-Audit's mean cost at the exact tau, and that tau; the past is known."""
     tau = exact_tau("rs", cells, question, known_past=True)
     cost = expectation("rs", cells, question, eq.Costs(), tau=tau).cost
-    return f"{cost:,.3g} (tau {tau:,})"
+    return f"{format_figures(cost)} (tau {tau:,})"
 
 
 def oracle_tau(world: CellWorld, question: eq.Question, seed: int) -> int:
