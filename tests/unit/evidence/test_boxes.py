@@ -237,7 +237,7 @@ def shares_of(case: Case, side: int) -> BetShares:
     piece = case.piece
     weight = 1.0 - piece.far_share if side == piece.near else piece.far_share
     bold_share = case.shared.bold_share(piece.a, piece.b)
-    return BetShares.of(len(case.shared.sizes), weight, len(piece.on_side(side)), bold_share)
+    return BetShares.divide(len(case.shared.sizes), weight, len(piece.on_side(side)), bold_share)
 
 
 def log_evidence(case: Case, bets: list, box: int, people, labels) -> float:  # type: ignore
