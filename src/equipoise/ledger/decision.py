@@ -32,12 +32,12 @@ class Decision:
 
     ticket: Ticket | None
     why: str = ""
-    drawn: bool | None = None
+    won_lottery: bool | None = None
     ended: bool = False
     closed: bool = False
 
     def event_data(self) -> dict[str, Any]:
-        """Return the decision as fields of the event ``asked``, without what is not so."""
+        """Return the decision as fields of the event ``asked``, without flags that are false."""
         data: dict[str, Any] = {"why": self.why}
         if self.ticket is None:
             data |= {"want": Want.NOTHING.value, "hold": 0, "request": None}
@@ -47,8 +47,8 @@ class Decision:
             data["request"] = self.ticket.number
             if self.ticket.score_record is not None:
                 data["observation"] = to_score_event(self.ticket.score_record)
-        if self.drawn is not None:
-            data["drawn"] = self.drawn
+        if self.won_lottery is not None:
+            data["drawn"] = self.won_lottery
         if self.ended:
             data["ended"] = True
         if self.closed:
@@ -80,29 +80,29 @@ def decide(state: AuditState, seed: bytes, ask: Ask, group: str, number: int) ->
     audit = state.audit
     if ask.decision == 1 and not audit.wants_approved:
         return Decision(None, "approved")
-    drawn = None
+    won_lottery = None
     # The draw follows from seed and pseudonym alone, so it does not depend on who asks first.
     if state.settings.lottery < 1.0:
-        drawn = draw(seed, ask.person) < state.settings.lottery * DRAW_RANGE
-        if not drawn:
-            return Decision(None, "lottery", drawn)
+        won_lottery = draw(seed, ask.person) < state.settings.lottery * DRAW_RANGE
+        if not won_lottery:
+            return Decision(None, "lottery", won_lottery)
     # Baseline counts one stream of everybody. There nobody may pass while a single group waits: the
     # answer must depend on earlier people alone, not on the person who arrived.
     counts_by_group = getattr(audit, "within_group", True)
     if rules.is_full([group] if counts_by_group else state.settings.groups):
-        return Decision(None, "in_flight", drawn)
+        return Decision(None, "in_flight", won_lottery)
     score_draw = None
     # The audit could draw by itself. Here the sealed seed decides, so that verify can check it.
     if state.settings.assist is not None:
         score_draw = draw_of_score(seed, number, ask.person) / DRAW_RANGE
-    return _consult(audit, ask, group, drawn, score_draw, rules.requests)
+    return _consult(audit, ask, group, won_lottery, score_draw, rules.requests)
 
 
 def _consult(
     audit: Audit,
     ask: Ask,
     group: str,
-    drawn: bool | None,
+    won_lottery: bool | None,
     score_draw: float | None,
     request: int,
 ) -> Decision:
@@ -121,11 +121,11 @@ def _consult(
         number=request,
     )
     if ticket.want is not Want.NOTHING:
-        return Decision(ticket, drawn=drawn)
+        return Decision(ticket, won_lottery=won_lottery)
     return Decision(
         ticket,
         _reason_for_nothing(audit, group, ask.decision),
-        drawn,
+        won_lottery,
         ended=audit.finding is not finding_before,
         closed=audit.closed != closed_before,
     )
