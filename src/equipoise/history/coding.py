@@ -131,6 +131,7 @@ class ValueReader:
         matching_groups = [name for name in self.groups if key_of(name) == key_of(value)]
         if len(matching_groups) == 1:
             return matching_groups[0]
+        # Groups of counts may differ in case alone ("a" and "A"): then only the exact name will do.
         if self.coding is None or value in matching_groups:
             return str(value)
         if len(self.coding.grouping.labels) > 1:  # one value cannot name an intersection
@@ -152,6 +153,7 @@ class ValueReader:
         standard_bit = STANDARD_BITS.get(key)
         positive_word, negative_word = PLAIN_WORDS[role]
         if standard_bit is not None:
+            # Guessing which of the two readings is meant could reverse the answer of an audit.
             if self.coding is not None and table_bit == 1 - standard_bit:
                 raise InvalidInput(
                     f"{role!r} of {value!r} may mean either: the past's column "
@@ -159,6 +161,7 @@ class ValueReader:
                     f"{positive_word!r} or {negative_word!r}, or give a file with that column"
                 )
             return standard_bit
+        # Where the table itself uses a plain word, what it meant there goes first.
         if key in PLAIN_WORDS[role] and table_bit is None:
             return int(key == positive_word)
         if self.coding is None:

@@ -87,6 +87,7 @@ def count_table(
         try:
             return _sum_up(engine_counts, options, denied_outcomes_known=denied_outcomes_known)
         except UnreadTable as error:
+            # One step meets one problem: read_with_fixes collects them.
             problem = propose_mark(error.problems[0], engine_counts.every_row, options)
             raise UnreadTable(problem) from None
 
@@ -122,6 +123,7 @@ class _Engine:
 
     def count(self, options: ReadOptions) -> _EngineCounts:
         """Return the rows that count, and how many have each combination of values."""
+        # Fixes change these options alone among those that the engine's answer depends on.
         key = (options.latest, options.id, options.repeated, options.columns)
         if key not in self._counted:
             table, join_notes = self._open(options)
@@ -155,6 +157,7 @@ def _ask_engine(table: Table, options: ReadOptions) -> _EngineCounts:
     if not combinations:
         raise UnreadTable(Problem("no-rows", {"table": table.name}))
     n_rows_counted = sum(int(row[-1]) for row in combinations)
+    # In this order a person reads why rows do not count: what fell out first comes first.
     dropped = {"repeated": n_repeated}
     if options.since is not None or options.until is not None:
         n_read = sum(int(row[-1]) for row in whole_table.count([options.decision]))
@@ -180,6 +183,7 @@ def _count_combinations(table: Table, columns: Sequence[str]) -> Rows:
 def _require_few_combinations(columns: Sequence[str], combinations: Rows, limit: int) -> None:
     """Raise if there are too many combinations, and name the column with most values."""
     sizes = {}
+    # Transposed to columns; the last one, the numbers of rows, has no name and is left out.
     for column, values in zip(columns, zip(*combinations, strict=True), strict=False):
         require_single_values(column, values)
         sizes[column] = len(set(values))
@@ -228,6 +232,8 @@ def _keep_one_row_per_person(table: Table, options: ReadOptions) -> tuple[Table,
             fixes.insert(0, Fix("id", (column,)))
         raise UnreadTable(Problem("people-repeated", fields, tuple(fixes)))
     other_columns = [name for name in options.used if name != column]
+    # Rows that are alike in what is read become one. A person who is still repeated has rows that
+    # contradict each other.
     table = table.take([column, *other_columns])
     _, n_differing = table.missing_and_repeated(column)
     if n_differing:
@@ -282,6 +288,7 @@ def _notes_on_outcomes(cells: Cells, outcome: YesNo, options: ReadOptions) -> li
             notes.append(Note("outcomes-unknown-like-known", fields))
         else:
             notes.append(Note("outcomes-unknown-bounds", fields))
+    # Most lenders' loans are repaid. Where most are not, a person may have mistaken what 1 means.
     mostly_bad = [group for group, c in cells.items() if c.approved_positive < c.approved_negative]
     if mostly_bad:
         turned = (
@@ -313,6 +320,7 @@ def _summarize(
         if text:
             columns[role] = text
     table = engine_counts.table
+    # Interpretation drops rows without a decision only, so these make up the difference.
     n_asked = sum(int(row[-1]) for row in engine_counts.combinations)
     n_counted = n_rows(rows)
     dropped = {**engine_counts.dropped, "without a decision": n_asked - n_counted}

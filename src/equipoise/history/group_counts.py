@@ -29,6 +29,7 @@ def count_group(rows: Sequence[RowCombination], options: ReadOptions | None = No
         names = [key_of(row.values.get(options.cohort or "")) for row in approved]
         cohorts = split_rows(approved, names)
         by_cohort = tuple(count_outcome_bits(cohort) for cohort in cohorts.values())
+    # Random accepts were denied by the policy, so they are part of the denied.
     accepted = count_outcome_bits(row for row in rows if row.is_random_accept)
     n_denied = n_rows(rows) - n_rows(approved)
     random_accepts = accepted if any(accepted) else ()
@@ -45,7 +46,7 @@ def count_by_attribute(
     for column, labels in zip(options.groups, grouping.labels, strict=True):
         names = [labels.get(key_of(row.values[column]), grouping.missing or "") for row in rows]
         parts = split_rows(rows, names)
-        if len(parts) > 1:
+        if len(parts) > 1:  # a column of one value compares nothing
             cells_by_column[column] = Cells(
                 {name: count_group(part) for name, part in parts.items()}
             )
@@ -69,6 +70,7 @@ def count_deciders(
     n_missing = n_rows(row for row in rows if is_missing(row.values[column]))
     if n_missing:
         raise UnreadTable(Problem("decider-missing", {"column": column, "rows": n_missing}))
+    # Labels are chosen over all groups, so that a decider has one name in the whole table.
     labels = choose_labels(count_by_column(rows, column))
     by_group = []
     for group_rows in groups.values():
@@ -83,6 +85,7 @@ def _decider_names(
     """Return the decider of each row of a group, one name for all who have few cases in it."""
     keys = [key_of(row.values[column]) for row in rows]
     cases = tally((key, row.count) for key, row in zip(keys, rows, strict=True))
+    # By the number of cases alone: chosen by approvals, pooled deciders would be biased.
     rare_keys = {key for key, count in cases.items() if count < min_cases}
     rare_name = f"{len(rare_keys)} with fewer than {min_cases} cases"
     return [rare_name if key in rare_keys else labels[key] for key in keys]

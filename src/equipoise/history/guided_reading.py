@@ -83,6 +83,7 @@ def profile_columns(
     for index, place in enumerate(places):
         opened_table = _open(place, table if index == 0 else None, encoding)
         for column in opened_table.columns:
+            # One more than are listed, so that a column of exactly so many values is listed.
             counted = opened_table.count([column], MAX_LISTED_VALUES + 1)
             values: dict[str, int] = {}
             if len(counted) <= MAX_LISTED_VALUES:
@@ -99,6 +100,7 @@ def ask_for_columns(profiles: Sequence[ColumnProfile]) -> tuple[ReadingQuestion,
     outcomes = [profile for profile in profiles if profile.file == files[-1]]
     questions: list[ReadingQuestion] = []
     for role, candidates in (("group", people), ("decision", people), ("outcome", outcomes)):
+        # A column has one role, so what is proposed for one role is not proposed for the next.
         used_columns = {question.proposal for question in questions}
         questions.append(_ask_for_role(role, candidates, used_columns))
     if len(files) > 1:
@@ -147,6 +149,8 @@ def ask_for_latest(
         return ()
     moments = moment_columns(opened_table, key)
     other_columns = [column for column in opened_table.columns if column not in (key, outcome)]
+    # Columns that look like dates come first. Of several none is proposed: they may be of events
+    # other than the outcome.
     choices = tuple(dict.fromkeys([*moments, *other_columns]))
     return (ReadingQuestion("latest", choices, moments[0] if len(moments) == 1 else ""),)
 
@@ -176,10 +180,11 @@ def ask_for_values(
         return ()
     labels = choose_labels(present)  # spellings that differ in case and blanks are one value
     questions = []
-    for key, count in sorted(rows_by_key.items(), key=lambda key_and_count: -key_and_count[1]):
+    for key in sorted(rows_by_key, key=lambda key: -rows_by_key[key]):
         label = labels[key]
         proposal = _propose_meaning(role, label)
-        questions.append(ReadingQuestion(role, MEANINGS[role], proposal, column, label, count))
+        n_rows = rows_by_key[key]
+        questions.append(ReadingQuestion(role, MEANINGS[role], proposal, column, label, n_rows))
     return tuple(questions)
 
 
@@ -197,6 +202,7 @@ def arguments_of(meanings: Mapping[tuple[str, str], str]) -> dict[str, Any]:
             arguments["negative"].setdefault(role, []).append(value)
         else:
             arguments["missing_values"].append(value)
+            # Rows without a decision or an outcome are refused unless an argument says what to do.
             if role == "decision":
                 arguments["undecided"] = "leave_out"
             else:

@@ -46,6 +46,7 @@ class ReadSummary(JsonValue):
         """How many counted people came on a day; None without dates of at least a week."""
         if not self.first_day:
             return None
+        # The first day and the last one both count, hence one more than their difference.
         n_days = (
             calendar_day.fromisoformat(self.last_day) - calendar_day.fromisoformat(self.first_day)
         ).days + 1
@@ -116,6 +117,7 @@ class History(Past, Displayable):
     summary: ReadSummary | None = None
     attributes: Mapping[str, Cells] = field(default_factory=dict, compare=False)
 
+    # Every argument is written out, so that editors show it; ReadOptions checks them.
     @classmethod
     @accepts_random_state
     def read(
@@ -324,6 +326,7 @@ class History(Past, Displayable):
         groups = _feature_columns(sensitive_features)
         strata = _feature_columns(control_features, "control_feature")
         arrays = {"y_true": y_true, "y_pred": y_pred, **strata, **groups}
+        # Raveled: a frame of one column comes as an array of shape (n, 1).
         table = {name: np.ravel(np.asarray(array, dtype=object)) for name, array in arrays.items()}
         arguments = {"group": list(groups), "within": list(strata), **options}
         return cls.read(table, decision="y_pred", outcome="y_true", **arguments)
@@ -418,6 +421,7 @@ def as_past(history: object, reading: Mapping[str, object]) -> Past:
             raise InvalidInput(f"{name!r} says how to read a table, and 'history' has been read")
     if isinstance(history, Past):
         return history
+    # A path may be a saved reading, which needs no arguments. Nothing else can be read without any.
     if not reading and not isinstance(history, str | os.PathLike):
         require_past(history)
     return History.read(history, **reading)  # type: ignore[arg-type]
@@ -434,6 +438,7 @@ def past_rows(cells: Cells, *, exact: bool = False) -> list[Row]:
         n_known = c.approved - c.approved_unknown
         good_share = f"{c.approved_positive / n_known:.1%}" if n_known else "–"
         good_share += f" ({format_count(c.approved_unknown)} unknown)" if c.approved_unknown else ""
+        # The outcome of random accepts is known, so they are shown in a column of their own.
         denied = f"{c.denied / c.total:.1%}" if exact else format_count(c.denied_without_outcome)
         row = {
             "group": group,

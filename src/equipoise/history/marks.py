@@ -34,6 +34,7 @@ def propose_mark(problem: Problem, table: Table, options: ReadOptions) -> Proble
         mark = _mark_of(table, column, denied_keys, options)
         if mark is not None:
             fixes = [Fix("random_accepts", (column,))]
+            # 1 and true are understood without a word, so only another mark must be explained.
             if key_of(mark) != "1":
                 fixes.append(Fix("positive", (mark,), role="random_accepts"))
             fields = {**problem.fields, "mark_column": column, "mark": mark}
@@ -43,6 +44,7 @@ def propose_mark(problem: Problem, table: Table, options: ReadOptions) -> Proble
 
 def _is_yes_no(table: Table, column: str) -> bool:
     """Return whether a column has two values, or one beside blanks."""
+    # Eight texts suffice: they leave room for spellings such as "Yes" and "yes ".
     values = {key_of(text_of(row[0])) for row in table.count([column], 8)}
     present = {value for value in values if not is_missing(value)}
     if present <= set(STANDARD_BITS):
@@ -63,7 +65,8 @@ def _mark_of(table: Table, column: str, denied_keys: set[str], options: ReadOpti
     )
     if not with_outcome:
         return None
-    mark, n_marked = max(with_outcome.items(), key=lambda mark_and_count: mark_and_count[1])
+    mark = max(with_outcome, key=lambda value: with_outcome[value])
+    n_marked = with_outcome[mark]
     n_of_mark = sum(
         int(count)
         for value, decision, _, count in counted

@@ -7,7 +7,7 @@ proposes a meaning, and the person confirms it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -66,7 +66,7 @@ def read_yes_no(
     """
     column = options.column_of(role)
     keys = {key_of(value) for value in row_counts}
-    # Probabilities or amounts: where they were cut is not in the table.
+    # Probabilities or amounts: the threshold that made them a decision is not in the table.
     if len(keys) > MAX_YES_NO_VALUES or any(re.fullmatch(FRACTION, key) for key in keys):
         fields = {"column": column, "different": len(keys), "examples": sorted(row_counts)[:4]}
         raise UnreadTable(Problem("not-yes-no", fields))
@@ -83,20 +83,27 @@ def read_yes_no(
         positive_keys = ()
         negative_keys = ()
     unexplained = keys - {*positive_keys, *negative_keys}
-    if unexplained:
-        # A 1 beside words for 1 may be another code, so that it needs a word of its own.
-        has_clash = ("1" if positive_keys else "0") in unexplained
-        is_one_side_said = bool(positive_keys) != bool(negative_keys)
-        # One value beside those of one side can only be the other side. All else stays open.
-        is_clear = is_one_side_said and len(unexplained) == 1 and not has_clash
-        if not is_clear:
-            problem = propose_meanings(
-                role, column, row_counts, positive_keys, negative_keys, labelled_counts
-            )
-            raise UnreadTable(problem)
+    if unexplained and not _is_other_side(unexplained, positive_keys, negative_keys):
+        problem = propose_meanings(
+            role, column, row_counts, positive_keys, negative_keys, labelled_counts
+        )
+        raise UnreadTable(problem)
+    # What is unexplained here has the meaning that no explained value has.
     if positive_keys:
         return YesNo(positive_keys, (*negative_keys, *sorted(unexplained)))
     return YesNo(tuple(sorted(unexplained)), negative_keys)
+
+
+def _is_other_side(
+    unexplained: Collection[str], positive_keys: Collection[str], negative_keys: Collection[str]
+) -> bool:
+    """Return whether unexplained values can only mean what no explained value means."""
+    # Two values beside those of one side may be the other side and no decision: a person must say.
+    if len(unexplained) != 1 or bool(positive_keys) == bool(negative_keys):
+        return False
+    # A 1 beside words for 1 may be another code, so that it needs a word of its own.
+    bit_of_explained = "1" if positive_keys else "0"
+    return bit_of_explained not in unexplained
 
 
 def _explained_keys(options: ReadOptions, argument: MeaningArgument, role: Role) -> tuple[str, ...]:
@@ -187,7 +194,7 @@ def propose_meanings(
     word_clues = _classify_words(role, column, sizes)
     clues = _classify_by_outcomes(word_clues, sizes, labelled_counts, explained)
     values = _Unexplained(role, labels, sizes, {key: clues[key] for key in labels})
-    fixes = _resolve(
+    fixes = _propose_fixes(
         values, is_explained={"positive": bool(positive_keys), "negative": bool(negative_keys)}
     )
     written = {value: n for value, n in row_counts.items() if key_of(value) in labels}
@@ -249,6 +256,7 @@ def _decisions_with_outcomes(
     """Return the decisions after which outcomes are known, and not much rarer than after any."""
     shares = {key: labelled_counts.get(key, 0) / size for key, size in sizes.items()}
     largest_share = max(shares.values())
+    # Relative to the largest share, because outcomes may be missing after every decision.
     often_known = {key for key, share in shares.items() if MUCH_RARER * share > largest_share}
     has_denial = any(re.fullmatch(BAD_WORDS, key) for key in often_known)
     if len(often_known) <= 1 and not has_denial:
@@ -259,18 +267,26 @@ def _decisions_with_outcomes(
     return (often_known & positive_words) - set(explained)
 
 
-def _resolve(values: _Unexplained, is_explained: Mapping[str, bool]) -> tuple[Fix, ...]:
-    """Return the meanings that clues give, and open choices for the others.
+@dataclass(frozen=True)
+class _ResolvedKeys:
+    """Keys of unexplained values by what they most likely mean."""
 
-    ``is_explained`` tells by argument whether a person named a value for it.
-    """
-    clear: dict[str, set[str]] = {
+    clear: Mapping[MeaningArgument, set[str]]  # argument -> keys that it should name
+    lacking: Sequence[MeaningArgument]  # arguments that no value has been named for yet
+    unclear: set[str]  # keys that a person has to choose among
+    nothing: set[str]  # keys that stand for no decision, or no outcome yet
+
+
+def _resolve_keys(
+    values: _Unexplained, is_explained: Mapping[MeaningArgument, bool]
+) -> _ResolvedKeys:
+    """Sort keys by their clues, and settle by elimination what clues leave open."""
+    clear: dict[MeaningArgument, set[str]] = {
         "positive": values.with_clue(Clue.POSITIVE_WORD, Clue.OUTCOMES_KNOWN),
         "negative": values.with_clue(Clue.NEGATIVE_WORD),
     }
     nothing = values.with_clue(Clue.NOTHING_WORD)
     unclear = values.with_clue(Clue.NONE)
-    # "positive" or "negative", if no value has this meaning yet
     lacking = [argument for argument in MEANINGS if not (is_explained[argument] or clear[argument])]
     if len(unclear) == len(lacking) == 1:  # one value, and one meaning that has none
         clear[lacking[0]] = unclear
@@ -279,17 +295,28 @@ def _resolve(values: _Unexplained, is_explained: Mapping[str, bool]) -> tuple[Fi
     elif values.role == "decision" and len(unclear) < len(lacking):
         unclear |= nothing  # one of these words may be the denial
         nothing = set()
+    return _ResolvedKeys(clear, lacking, unclear, nothing)
+
+
+def _propose_fixes(
+    values: _Unexplained, is_explained: Mapping[MeaningArgument, bool]
+) -> tuple[Fix, ...]:
+    """Return the meanings that clues give, and open choices for the others.
+
+    ``is_explained`` tells by argument whether a person named a value for it.
+    """
+    keys = _resolve_keys(values, is_explained)
     fixes = []
     for argument in MEANINGS:
-        if clear[argument]:
-            labels = sorted(values.labels[key] for key in clear[argument])
+        if keys.clear[argument]:
+            labels = sorted(values.labels[key] for key in keys.clear[argument])
             fixes.append(Fix(argument, tuple(labels), values.role))
-    choices, only_missing = _open_choices(values, unclear, len(lacking))
-    for argument, choice in zip(lacking, choices, strict=False):
+    choices, only_missing = _open_choices(values, keys.unclear, len(keys.lacking))
+    for argument, choice in zip(keys.lacking, choices, strict=False):
         fixes.append(Fix(argument, (choice,), values.role))
     # What no meaning takes is proposed as missing.
-    missing = [*choices[len(lacking) :], *only_missing]
-    missing_labels = [values.labels[key] for key in sorted(nothing)]
+    missing = [*choices[len(keys.lacking) :], *only_missing]
+    missing_labels = [values.labels[key] for key in sorted(keys.nothing)]
     if missing or missing_labels:
         fixes.append(Fix("missing_values", (*missing, *missing_labels), is_list=True))
         # Rows without a decision are refused unless a person leaves them out, so one fix needs the

@@ -85,12 +85,13 @@ class ReadOptions:
     table: str | None = None
     query: str | None = None
     encoding: str | None = None
-    outcomes: object = field(default=None, compare=False)
+    outcomes: object = field(default=None, compare=False)  # a frame's == is no truth value
     on: str | None = None
     latest: str | None = None
     preset: str | None = None
 
     def __post_init__(self) -> None:
+        # Roles first: what follows looks up the columns of roles.
         self._require_columns()
         arguments = self.all_arguments()
         for argument, allowed in ALLOWED_VALUES.items():
@@ -122,6 +123,7 @@ class ReadOptions:
             if not all(isinstance(column, str) for column in columns):
                 details = {"argument": role, "value": repr(unwrap_single(columns))}
                 raise InvalidReading(Problem("argument-not-columns", details))
+        # A column with two of these roles is a mistyped name.
         main_columns = (*self.groups, self.decision, self.outcome)
         for column in main_columns:
             if main_columns.count(column) > 1:
@@ -157,6 +159,7 @@ class ReadOptions:
             )
         if _is_open_choice(str(value)):
             raise InvalidInput(f"{argument!r}: replace {value} by the one that is meant")
+        # A value may itself contain "=", so only a known column before it counts.
         column_before, equals, value_after = str(value).partition("=")
         if not column and equals and column_before in role_of_column:
             return (role_of_column[column_before],), value_after
@@ -185,11 +188,13 @@ class ReadOptions:
     def columns(self) -> tuple[str, ...]:
         """The columns that rows are counted by, groups first."""
         optional_columns = (self.random_accepts, self.cohort, self.decider)
+        # One column may have two roles, such as the stratum and the cohort; it is counted by once.
         return _distinct(*self.groups, self.decision, self.outcome, *optional_columns)
 
     @property
     def against(self) -> tuple[str, ...]:
         """The columns that the chance of random accepts is tested against."""
+        # A programme that ran for a season only shows in dates, so these are tested unasked.
         date_column = self.date if self.random_accepts else None
         return _distinct(*as_tuple(self.random_accepts_against), date_column)
 
@@ -224,6 +229,7 @@ class ReadOptions:
             changes[argument] = {
                 role: [*self.explained_values(argument, role)] for role in MARKED_ROLES
             }
+        # Meanings and missing values are added to; every other argument has one value.
         for fix in fixes:
             if fix.role:
                 changes[fix.argument][fix.role] += fix.values
@@ -272,6 +278,7 @@ class ReadOptions:
     @property
     def given_arguments(self) -> dict[str, Any]:
         """The arguments that are not at their defaults, and that no preset says."""
+        # What a preset says is left out: a person who reads the call sees what this table adds.
         preset = load_preset(self.preset)
         return {
             name: value
@@ -344,6 +351,7 @@ def _values_by_new_group(merges: MergedGroups) -> dict[str, Any]:
                     f"'other=Samoan'; got {text!r}"
                 )
             by_group.setdefault(name, []).append(value)
+    # A value in two new groups would count its people twice.
     merged_values = [value for values in by_group.values() for value in values]
     for value in merged_values:
         if merged_values.count(value) > 1:

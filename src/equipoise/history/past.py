@@ -94,6 +94,7 @@ class Past:
         require_whole("tau", tau)
         # Denied people, and approved ones of unknown outcome, are read and meet no goal.
         kinds: dict[str, tuple[float, float, float]] = {}
+        # Sorted, so that the order of groups in a table does not change the draw.
         for group, c in sorted(self.cells.items()):
             no_goal = c.denied + c.approved_unknown
             kinds[group] = (c.approved_negative, c.approved_positive, no_goal)
@@ -104,6 +105,7 @@ class Past:
         blocks = [[index] for index in group_indices] if within_group else [[*group_indices]]
         counts = np.array([[*kinds.values()]])  # one repeat: shape (1, groups, 3)
         n_unlimited = 1 if self.exact else None
+        # One repeat, so ravel leaves outcomes times groups, the order of goals below.
         rows = draw_rows_until(rng, int(tau), outcomes, blocks, counts, n_unlimited).ravel()
         goals = product(outcomes, kinds)
         return {goal: int(n) for goal, n in zip(goals, rows, strict=True) if not np.isnan(n)}
@@ -120,6 +122,7 @@ class Past:
             question.epsilon,
             question.delta,
         ]
+        # A digest of text, since Python's hash differs from process to process.
         text = json.dumps([counts, to_plain_data(asked_for), self.seed])
         return np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype="<u4")
 

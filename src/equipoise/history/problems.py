@@ -80,14 +80,17 @@ def read_with_fixes(options: ReadOptions, source: object, step: Callable[[ReadOp
             problem = error.problems[0]
             problems.append(problem)
             fixed = current.with_fixes(problem.fixes)
+            # Fixes that change nothing would lead to the same problem for ever.
             if fixed != current and len(problems) < MAX_PROBLEMS:
                 current = fixed
                 continue
             if len(problems) == 1:
                 raise
+            # No fix helps against the last problem, so the proposal solves those before it.
             raise UnreadTable(*problems, proposal=propose_reading(current, source)) from None
         if not problems:
             return table
+        # The table can be read by the fixes, but they are guesses until a person confirms them.
         raise UnreadTable(*problems, proposal=propose_reading(current, source, reads_table=True))
 
 
@@ -95,9 +98,10 @@ def propose_reading(
     options: ReadOptions, source: object, *, reads_table: bool = False
 ) -> ReadingProposal:
     """Return the call that reads a source with these options, for an error to propose."""
-    from equipoise.history.options import places_of
+    from equipoise.history.options import places_of  # which imports this module
 
     arguments = options.given_arguments
+    # A frame cannot be written into a call; a name for it can.
     if "outcomes" in arguments and not places_of(options.outcomes):
         arguments["outcomes"] = Placeholder(type(options.outcomes).__name__.lower())
     return ReadingProposal(

@@ -100,11 +100,13 @@ def _rank_here(counted: CountedTable, column: str) -> dict[str, RankSums]:
             continue
         n_accepted = count if combination.is_random_accept else 0
         counts_by_group.setdefault(combination.group, []).append((number, n_accepted, count))
-    ranks = {}
-    for group, counts in counts_by_group.items():
-        numbers_of_group, n_first, n_all = np.array(counts, float).T
-        ranks[group] = rank_counts(numbers_of_group, n_first, n_all)
-    return ranks
+    return {group: _rank_triples(counts) for group, counts in counts_by_group.items()}
+
+
+def _rank_triples(counts: list[tuple[float, int, int]]) -> RankSums:
+    """Rank numbers, each with how many people of the first sample and of both have it."""
+    numbers, n_first, n_all = np.array(counts, float).T
+    return rank_counts(numbers, n_first, n_all)
 
 
 def _rank_in_engine(

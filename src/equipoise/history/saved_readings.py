@@ -80,6 +80,7 @@ QUESTION_ENTRIES = (
 COSTS_TABLE = "costs"
 COSTS_ENTRIES = ("feature", "label")
 """Entries of ``[costs]``, in whole units of the currency."""
+# In the part of an address before its host: "user:password@".
 PASSWORD = re.compile(r"(?<=://)([^/@]*):[^/@]*@")
 
 
@@ -101,9 +102,12 @@ def load_reading(source: object, arguments: Mapping[str, Any]) -> tuple[object, 
     places = places_of(source)
     if len(places) == 1 and places[0].endswith(SUFFIX):
         source, saved = _read_file(Path(places[0]))
+    # What is named later goes first: a preset, then the file, then the caller's arguments.
     preset_name = explicit_arguments.get("preset", saved.get("preset"))
     preset = load_preset(preset_name)
     _require_known(f"the preset {preset_name!r}", preset, [*ENTRIES])
+    # Meanings are merged role by role: a caller who explains decisions keeps what the file says of
+    # outcomes.
     saved_meanings: dict[str, Any] = {}
     for argument in MEANINGS:
         saved_meanings[argument] = {**preset.get(argument, {}), **_plain_meaning(saved, argument)}
@@ -177,6 +181,7 @@ def save_reading(
     path = Path(path)
     if path.suffix != SUFFIX:
         raise InvalidInput(f"a reading is kept in a file ending in .toml; got {str(path)!r}")
+    # A reading may be saved from a saved one; what is written names the table itself.
     source, options = load_reading(source, arguments)
     places = places_of(source)
     if any(map(PASSWORD.search, places)):
@@ -207,7 +212,7 @@ def _table_lines(table: str, known_entries: Sequence[str], values: Mapping[str, 
     lines = []
     for entry in known_entries:
         value = values.get(entry)
-        if value is not None and value != []:
+        if value is not None and value != []:  # TOML has no null
             lines.append(f"{entry} = {_format_toml(value)}")
     return ["", f"[{table}]", *lines] if lines else []
 
@@ -240,6 +245,7 @@ def _read_file(path: Path) -> tuple[list[str], dict[str, Any]]:
     entries.pop(COSTS_TABLE, None)
     saved_places = as_tuple(entries.pop(SOURCE_ENTRY, ()))
     places = [place if "://" in place else str(path.parent / place) for place in saved_places]
+    # In a database the outcomes are the name of another table, which has no folder.
     outcomes = entries.get("outcomes")
     if isinstance(outcomes, str) and _is_file_path(outcomes):
         entries["outcomes"] = str(path.parent / outcomes)
@@ -254,6 +260,7 @@ def _is_file_path(place: str) -> bool:
 def _relative_to(folder: Path, place: str) -> str:
     if "://" in place:
         return place
+    # With slashes, so that the file can be read on another system.
     return Path(os.path.relpath(place, folder)).as_posix()
 
 

@@ -62,6 +62,7 @@ def open_table(source: Any, options: ReadOptions) -> Table:
         )
     if len(paths) == 1 and (table := _open_place(paths[0], options)) is not None:
         return table
+    # A connection is asked through its engine: the table is read in a transaction of its own.
     if isinstance(source, sql.Engine | sql.Connection):
         return _open_database(source.engine, options)
     if isinstance(source, DuckDBPyConnection):
@@ -74,6 +75,7 @@ def open_table(source: Any, options: ReadOptions) -> Table:
         return duckdb_table("the DuckDB relation", source)
     if isinstance(source, Mapping):
         return duckdb_table("the columns", _scan_columns(source))
+    # By the package's name, so that no package is imported only to ask whether it is this one.
     package = type(source).__module__.partition(".")[0]
     if package in LAZY_PACKAGES:
         return _open_lazy(source, package)
@@ -123,6 +125,7 @@ def _open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
 def _require_different_files(paths: Sequence[str]) -> None:
     """Raise if a file is there twice, perhaps by another path."""
     path_of_file: dict[str, str] = {}
+    # By the real path: a link and its file are one file, whose people would count twice.
     for path in paths:
         first_path = path_of_file.setdefault(os.path.realpath(path), path)
         if first_path != path or paths.count(path) > 1:
@@ -142,7 +145,8 @@ def _open_csv(name: str, paths: Sequence[str], options: ReadOptions) -> SqlTable
                 f"{rows.columns[0]!r}; every line must have as many cells as the first, with the "
                 "same separator"
             )
-        # DuckDB calls the second of two columns of the same name _1.
+        # DuckDB calls the second of two columns of the same name _1. The file's own header decides,
+        # because a column may have that name honestly.
         if any(f"{column}_1" in rows.columns for column in options.used):
             for path in paths:
                 lines = _scan_files(connection, "read_csv", [path], f", header = false{settings}")
@@ -223,6 +227,7 @@ def _lake(folder: Path) -> str | None:
 
 def _require_no_lake(paths: Sequence[str]) -> None:
     """Raise if files belong to a table format that says elsewhere which rows are still there."""
+    # Any folder above a file may be that of the table: partitions are folders below it.
     folders: set[Path] = set()
     for path in paths:
         folders.update(Path(os.path.abspath(path)).parents)
@@ -251,12 +256,14 @@ def _open_excel(path: str, options: ReadOptions) -> SqlTable:
             raise InvalidReading(Problem("sheet-needed", fields))
         if sheet is not None and sheet not in book.sheetnames:
             raise UnknownName("sheet", sheet, book.sheetnames)
+        # Rows are read one by one; the iterator stands behind the header after the next line.
         cells = book[sheet or book.sheetnames[0]].iter_rows(values_only=True)
         header = [str(cell or "").strip() for cell in next(cells, ())]
         if not any(header):
             raise BadData(f"cannot read {path!r}: the sheet's first row must name the columns")
         require_once(options.used, header)
         rows = [row for row in cells if any(cell is not None for cell in row)]
+    # Transposed. Cells may stick out beside the header, as remarks do, and have no column then.
     columns = {name: column for name, *column in zip_longest(header, *rows) if name}
     return duckdb_table(repr(path), _scan_columns(columns))
 
@@ -313,6 +320,7 @@ def _scan_columns(columns: Mapping[Any, Any]) -> DuckDBPyRelation:
         )
     for name, array in arrays.items():
         require_single_values(name, array)
+    # Registered tables of a shared connection need different names.
     connection = connect()
     name = "columns" if shared_connection.get() is None else f"columns {uuid4().hex}"
     connection.register(name, arrays)
@@ -401,6 +409,7 @@ def _engine_of(url: str) -> sql.Engine:
         parsed = sql.make_url(url.replace("postgres://", "postgresql://", 1))
         if parsed.drivername == "postgresql":
             parsed = parsed.set(drivername="postgresql+psycopg")
+        # No pool: a reading asks a few queries and must not keep a connection open.
         return sql.create_engine(parsed, poolclass=sql.NullPool)
     except ModuleNotFoundError as error:
         raise InvalidInput(
@@ -450,5 +459,6 @@ def _from_clause(options: ReadOptions, table_names: Sequence[str]) -> FromClause
         return sql.text(f"({text}) AS past")
     table = str(options.table)
     schema, _, table_name = table.rpartition(".") if table not in table_names else ("", "", table)
+    # "database.schema.table" has a dot in its schema: quoted, it would be read as one name.
     quoted_schema = sql.quoted_name(schema, "." not in schema) if schema else None
     return sql.table(sql.quoted_name(table_name, True), schema=quoted_schema)

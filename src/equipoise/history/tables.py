@@ -121,6 +121,7 @@ class SqlTable:
         column_values = _column(column)
         count = sql.func.count
         n_known = count(column_values)
+        # count(column) leaves out missing values, and so does count(DISTINCT column).
         sums = sql.select(count() - n_known, n_known - count(sql.distinct(column_values)))
         ((n_missing, n_repeated),) = self.run(sums.select_from(self.rows))
         return int(n_missing), int(n_repeated)
@@ -137,6 +138,7 @@ class SqlTable:
         """Return columns of the first ``limit`` rows; without a limit, of all rows that differ."""
         rows = self._select(columns)
         rows = rows.distinct() if limit is None else rows.limit(limit)
+        # A subquery, so that whatever is asked next is asked of these rows.
         return replace(self, rows=rows.subquery(), columns=columns)
 
     def _filter(self, condition: Any) -> SqlTable:
@@ -157,6 +159,7 @@ shared_connection: ContextVar[DuckDBPyConnection | None] = ContextVar("shared", 
 def duckdb_table(name: str, rows: DuckDBPyRelation) -> SqlTable:
     """Return a DuckDB relation, which may scan files, frames or arrays, as a table."""
     table_name = "rows that equipoise counts"  # no table is called so
+    # Readings of one process share an engine, so that each view in it needs a name of its own.
     is_shared = shared_connection.get() is not None
     if is_shared:
         table_name += f" {uuid4().hex}"
@@ -194,6 +197,7 @@ def as_bad_data(name: str, secret_of: str = "") -> Iterator[None]:
         raise
     except Exception as error:
         error_text = hide_secrets(str(error).strip(), secret_of) or type(error).__name__
+        # By words of the message: the type of an error says less.
         for phrase, code in PROBLEM_OF_ERROR.items():
             if phrase in error_text:
                 raise UnreadTable(Problem(code, {"table": name})) from None
@@ -212,6 +216,7 @@ def require_once(used_columns: Sequence[str], present_columns: Sequence[str]) ->
 
 def duckdb_text(clause: ClauseElement) -> str:
     """Return a query, or a part of one, as DuckDB reads it."""
+    # Values are written into the text, since the query of a relation takes no parameters.
     dialect = DefaultDialect(paramstyle="named")
     return str(clause.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
 
@@ -227,9 +232,11 @@ def quoted_column(name: str) -> Any:
 
 def _column(key: ColumnKey) -> Any:
     """Return a column, or its days, for SQL."""
+    # Quoted: SQL would fold the case of a bare name, and read "order" as a word of its own.
     column = sql.column(sql.quoted_name(_column_name(key), True))
     if not isinstance(key, DayOf):
         return column
+    # The first ten characters are the day of 2024-01-31 09:00, however long the text is.
     # Written into the query: a parameter cannot be part of a GROUP BY key.
     start = sql.literal_column("1")
     length = sql.literal_column("10")

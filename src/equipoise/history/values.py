@@ -44,6 +44,7 @@ def key_of(value: object) -> str:
 def _key_of_text(text: str) -> str:
     word = text.strip().casefold()
     word = {"true": "1", "false": "0"}.get(word, word)
+    # "1.0" of one engine and "1" of another are one value.
     try:
         number = float(word)
     except ValueError:
@@ -60,6 +61,7 @@ def is_missing(value: object, extra_keys: Collection[str] = ()) -> bool:
 
 def require_single_values(name: str, values: Iterable[object]) -> None:
     """Refuse a column that holds lists: a person has one value."""
+    # A column of lists holds them from the start, so the first thousand show it.
     if any(isinstance(value, list | tuple | np.ndarray) for value in islice(values, 1_000)):
         raise BadData(
             f"column {name!r} must hold one value per person, and holds lists; take one entry of "
@@ -93,6 +95,7 @@ def spelling_notes(column: str, row_counts: RowCounts) -> list[Note]:
     readings: dict[str, dict[str, int]] = {}
     for value, count in row_counts.items():
         key = key_of(value)
+        # That true is 1 goes without a note.
         if key not in STANDARD_BITS and value != labels[key]:
             readings.setdefault(labels[key], {})[value] = count
     if not readings:
