@@ -101,7 +101,7 @@ def ask(
     actor: shared.Actor = None,
     file: PeopleFile = None,
     column: ColumnNames = None,
-    results: ResultsFile = None,
+    results_path: ResultsFile = None,
     person: Person = None,
     group: Group = None,
     decision: Decision = None,
@@ -123,7 +123,7 @@ def ask(
         {"version": score_version} if score_version else None,
         file=file,
         columns=column,
-        results=results,
+        results_path=results_path,
     )
     show(answer, json)
 
@@ -149,7 +149,7 @@ def tell(
     actor: shared.Actor = None,
     file: PeopleFile = None,
     column: ColumnNames = None,
-    results: ResultsFile = None,
+    results_path: ResultsFile = None,
     person: Person = None,
     outcome: Outcome = None,
     json: shared.Json = False,
@@ -157,7 +157,9 @@ def tell(
     """Record an outcome, or all outcomes in a file. Order and repetition do not matter."""
     live = shared.open_audit(ledger, name, actor)
     person_values = {"person": person, "outcome": outcome}
-    answer = _carry_out(live, "tell", person_values, file=file, columns=column, results=results)
+    answer = _carry_out(
+        live, "tell", person_values, file=file, columns=column, results_path=results_path
+    )
     show(with_verdict(live, answer), json)
 
 
@@ -167,14 +169,14 @@ def executed(
     actor: shared.Actor = None,
     file: PeopleFile = None,
     column: ColumnNames = None,
-    results: ResultsFile = None,
+    results_path: ResultsFile = None,
     person: Person = None,
     json: shared.Json = False,
 ) -> None:
     """Record that an override was carried out."""
     live = shared.open_audit(ledger, name, actor)
     answer = _carry_out(
-        live, "execute", {"person": person}, file=file, columns=column, results=results
+        live, "execute", {"person": person}, file=file, columns=column, results_path=results_path
     )
     show(answer, json)
 
@@ -185,14 +187,14 @@ def withdraw(
     actor: shared.Actor = None,
     file: PeopleFile = None,
     column: ColumnNames = None,
-    results: ResultsFile = None,
+    results_path: ResultsFile = None,
     person: Person = None,
     json: shared.Json = False,
 ) -> None:
     """Record that a person declined. The money is free again, and the outcome stays unknown."""
     live = shared.open_audit(ledger, name, actor)
     answer = _carry_out(
-        live, "withdraw", {"person": person}, file=file, columns=column, results=results
+        live, "withdraw", {"person": person}, file=file, columns=column, results_path=results_path
     )
     show(answer, json)
 
@@ -206,7 +208,7 @@ def _carry_out(
     *,
     file: Path | None,
     columns: list[str] | None,
-    results: Path | None,
+    results_path: Path | None,
 ) -> Output:
     """Carry out a command of the ledger for one person, or for every row of a file.
 
@@ -237,7 +239,7 @@ def _carry_out(
         from equipoise.cli.people_files import carry_out_file
 
         columns_by_role = {**column_names, **score_values}
-        return carry_out_file(live, verb, file, columns_by_role, constants, results)
+        return carry_out_file(live, verb, file, columns_by_role, constants, results_path)
     lacking = [repr(role.upper()) for role, text in person_values.items() if text is None]
     if lacking:
         raise InvalidInput(f"{' and '.join(lacking)} must stand after 'PERSON'")

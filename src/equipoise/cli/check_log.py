@@ -79,16 +79,25 @@ def require_parquet(path: Path) -> None:
 
 
 def _rows_of(findings: Sequence[Check], people: float) -> list[tuple[Any, ...]]:
-    now = datetime.now(UTC).replace(tzinfo=None)
+    check_time = datetime.now(UTC).replace(tzinfo=None)
     rows = []
     for finding in findings:
         question = finding.question
-        asked = (question.metric, question.gamma, question.epsilon, question.delta)
-        answered = (finding.verdict.value, finding.lower, finding.upper)
+        question_values = (question.metric, question.gamma, question.epsilon, question.delta)
+        answer_values = (finding.verdict.value, finding.lower, finding.upper)
         for rate, intervals in finding.rates.items():
             for group, interval in intervals.items():
                 rows.append(
-                    (now, *asked, *answered, rate, group, interval.lower, interval.upper, people)
+                    (
+                        check_time,
+                        *question_values,
+                        *answer_values,
+                        rate,
+                        group,
+                        interval.lower,
+                        interval.upper,
+                        people,
+                    )
                 )
     return rows
 

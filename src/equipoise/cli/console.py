@@ -141,12 +141,14 @@ def _print_table(console: Console, table: Table) -> None:
         has_numbers = any(format_value(cell)[:1] in FIRST_OF_NUMBERS for cell in cells)
         is_first = name == first_column
         # A column that holds verdicts, times or ids keeps its cells whole; its header may wrap.
-        is_whole = name in WHOLE_COLUMNS or (not is_first and (has_verdicts or not table.wrap))
+        keeps_cells_whole = name in WHOLE_COLUMNS or (
+            not is_first and (has_verdicts or not table.wrap)
+        )
         grid.add_column(
             Text(without_escapes(name.replace("_", " "))),  # it may be a group's name
             justify="right" if has_numbers and not is_first else "left",
             overflow="fold",
-            width=_least_width(name, cells) if is_whole else None,
+            width=_least_width(name, cells) if keeps_cells_whole else None,
         )
     for row in table.rows:
         grid.add_row(*(_styled(cell) for cell in row.values()))
@@ -179,8 +181,8 @@ def _print_blocks(console: Console, table: Table) -> None:
 
 def _least_width(name: str, cells: Sequence[object]) -> int:
     """Return how wide a column must be so that no cell and no word of its header breaks."""
-    words = name.replace("_", " ").split()
-    return max(len(text) for text in [*words, *map(format_value, cells)])
+    header_words = name.replace("_", " ").split()
+    return max(len(text) for text in [*header_words, *map(format_value, cells)])
 
 
 def _styled(cell: object) -> Text:

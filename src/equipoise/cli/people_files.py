@@ -36,7 +36,7 @@ def carry_out_file(
     path: Path,
     columns: Mapping[str, str],
     constants: Mapping[str, str] | None = None,
-    results: Path | None = None,
+    results_path: Path | None = None,
 ) -> Output:
     """Carry out a command for every row of a file; running it again changes nothing.
 
@@ -50,13 +50,13 @@ def carry_out_file(
         Role -> column of the file, as ``--column``, ``--score`` and ``--price`` say.
     constants
         Fields of the command that are the same for everybody.
-    results
+    results_path
         A CSV file to write, with a row for each row that was carried out or refused. It must not be
         the file of people, nor the ledger.
     """
-    if results is not None:
-        refuse_overwriting(results, [path], "the file of people")
-        live.refuse_overwriting(results)
+    if results_path is not None:
+        refuse_overwriting(results_path, [path], "the file of people")
+        live.refuse_overwriting(results_path)
     table = read_people(path)
     try:
         reader = RowReader(live.settings, verb, table.header, columns, constants)
@@ -66,8 +66,8 @@ def carry_out_file(
     batch = BatchResult()
     with show_activity(f"Storing {path.name} …"):
         row_results = carry_out(table.rows, reader, live.attempt)
-        if results is not None:
-            row_results = _write_results(results, row_results)
+        if results_path is not None:
+            row_results = _write_results(results_path, row_results)
         for row_result in row_results:
             batch.add(row_result, describe_error)
     return Output(batch, describe_batch(batch), refusal_of(batch))

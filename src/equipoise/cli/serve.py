@@ -132,8 +132,8 @@ def _login_hint(settings: ServiceSettings, login_page: str) -> str:
             return hint
     finally:
         store.close()
-    now = datetime.now(UTC)
-    if any(token.lives(now) and token.role in READERS for token in made_by_hand):
+    current_time = datetime.now(UTC)
+    if any(token.lives(current_time) and token.role in READERS for token in made_by_hand):
         return ""
     ledger = shlex.quote(display_url(settings.ledger))
     command = f"equipoise token new NAME --role auditor --ledger {ledger}"

@@ -30,11 +30,11 @@ def trend(file: ChecksFile, json: shared.Json = False) -> None:
     data = [{**row, "time": f"{row['time']:%Y-%m-%dT%H:%M:%S.%fZ}"} for row in rows]
     parts: list[Part] = []
     for metric in dict.fromkeys(row["metric"] for row in data):
-        of_metric = [row for row in data if row["metric"] == metric]
-        parts += [Heading(metric.replace("_", " ")), Table(_gap_rows(of_metric))]
-        for rate in dict.fromkeys(row["rate"] for row in of_metric):
-            of_rate = [row for row in of_metric if row["rate"] == rate]
-            parts.append(Table(_rate_rows(of_rate), caption=rate.replace("_", " ")))
+        metric_rows = [row for row in data if row["metric"] == metric]
+        parts += [Heading(metric.replace("_", " ")), Table(_gap_rows(metric_rows))]
+        for rate in dict.fromkeys(row["rate"] for row in metric_rows):
+            rate_rows = [row for row in metric_rows if row["rate"] == rate]
+            parts.append(Table(_rate_rows(rate_rows), caption=rate.replace("_", " ")))
     show(Output(data, parts), json)
 
 

@@ -358,9 +358,11 @@ def name_rate_axis(name: str) -> str:
     event = _event_of(rate)
     if event is None:
         return f"{rate.words.capitalize()} (%)"
-    said = event.removeprefix("is ").replace("would turn", "turning").replace("turns", "turning")
+    event_words = (
+        event.removeprefix("is ").replace("would turn", "turning").replace("turns", "turning")
+    )
     people = _PEOPLE.get(frozenset(rate.whole), "people")
-    return f"{said[0].upper()}{said[1:]}, of 100 {people}"
+    return f"{event_words[0].upper()}{event_words[1:]}, of 100 {people}"
 
 
 def _frequency_word(question: Question, rate: Rate) -> str:
@@ -383,13 +385,13 @@ def _verdict_bound(question: Question, verdict: Verdict, side: str) -> str:
     if question.gap_scale is not GapScale.RATIO:
         return f"{points} point{'' if points == '1' else 's'} {side}"
     above = _share_of_lower(gap)
-    more = "" if above is None else f"{(round_up if is_fair else round_down)(above, 1)}%"
-    more = more.replace(".0%", "%")
+    share_above = "" if above is None else f"{(round_up if is_fair else round_down)(above, 1)}%"
+    share_above = share_above.replace(".0%", "%")
     # The words of a side are those of its two ends, such as "less or more".
     below_word, _, above_word = side.partition(" or ")
     if above_word:
-        return f"{points}% {below_word} or {more} {above_word}"
-    return f"{more if side in ('more', 'above') else f'{points}%'} {side}"
+        return f"{points}% {below_word} or {share_above} {above_word}"
+    return f"{share_above if side in ('more', 'above') else f'{points}%'} {side}"
 
 
 def _share_of_lower(gap: float) -> float | None:

@@ -110,12 +110,12 @@ class Drawing:
         )
 
     def axis(
-        self, y: float, title: str, max_steps: int, *, most: float | None = None,
+        self, y: float, title: str, max_steps: int, *, highest_tick: float | None = None,
         hundredths: bool = False,
     ) -> None:  # fmt: skip
         """Draw an axis with round numbers, up to ``most``, and what it measures below them."""
         self.line(self.low, f"{y:g}", self.high, f"{y:g}", "l-axis")
-        for tick in round_ticks(min(self.high, most or self.high), max_steps):
+        for tick in round_ticks(min(self.high, highest_tick or self.high), max_steps):
             label = f"{tick * 100:g}" if hundredths else f"{tick:,g}"
             if tick >= 1e6 and not hundredths:
                 label = f"{tick:,.0f}"
@@ -163,8 +163,8 @@ KEY_MARKS = {
 
 def key(entries: Sequence[tuple[str, str]]) -> Markup:
     """Return what marks mean: (mark, meaning) in the order in which they are listed."""
-    items = [
+    entry_marks = [
         f'<li><svg aria-hidden="true">{KEY_MARKS[mark]}</svg>{escape(meaning)}</li>'
         for mark, meaning in entries
     ]
-    return Markup(f'<ul class="key">{"".join(items)}</ul>')
+    return Markup(f'<ul class="key">{"".join(entry_marks)}</ul>')

@@ -56,12 +56,16 @@ def draw_gap(free: Finding | None, finding: Finding) -> Markup:
     """
     current = Interval(finding.lower, finding.upper, finding.estimate)
     if isinstance(finding, Check) or free is None:
-        only = GapRange("Historical data", current, is_now=False)
-        return draw_gap_ranges(finding.question, [only], build_answer(finding).range_note)
-    before = GapRange("Historical data alone", Interval(free.lower, free.upper), is_now=False)
+        single_range = GapRange("Historical data", current, is_current=False)
+        return draw_gap_ranges(finding.question, [single_range], build_answer(finding).range_note)
+    earlier_range = GapRange(
+        "Historical data alone", Interval(free.lower, free.upper), is_current=False
+    )
     overrides = "override" if finding.labels == 1 else "overrides"
-    now = GapRange(f"After {finding.labels:,} {overrides}", current)
-    return draw_gap_ranges(finding.question, [before, now], build_answer(finding).range_note)
+    current_range = GapRange(f"After {finding.labels:,} {overrides}", current)
+    return draw_gap_ranges(
+        finding.question, [earlier_range, current_range], build_answer(finding).range_note
+    )
 
 
 class GapRange(NamedTuple):
@@ -69,7 +73,7 @@ class GapRange(NamedTuple):
 
     label: str
     interval: Interval
-    is_now: bool = True
+    is_current: bool = True
 
 
 def draw_gap_ranges(question: Question, ranges: Sequence[GapRange], note: str = "") -> Markup:
@@ -83,24 +87,26 @@ def draw_gap_ranges(question: Question, ranges: Sequence[GapRange], note: str = 
     bottom = FLAGS_HEIGHT + GAP_ROW_HEIGHT * len(ranges)
     drawing = Drawing(high)
     _draw_zones(drawing, question, bottom)
-    said = []
-    for index, (label, interval, is_now) in enumerate(ranges):
-        _draw_gap_row(drawing, label, interval, FLAGS_HEIGHT + GAP_ROW_HEIGHT * index, is_now)
+    sentences = []
+    for index, (label, interval, is_current) in enumerate(ranges):
+        _draw_gap_row(drawing, label, interval, FLAGS_HEIGHT + GAP_ROW_HEIGHT * index, is_current)
         estimate = ""
         if interval.estimate is not None:
             estimate = f", estimate {100 * interval.estimate:.1f}"
-        said.append(f"{label}: {interval.hundredths}{estimate}.")
+        sentences.append(f"{label}: {interval.hundredths}{estimate}.")
     unit = name_gap_unit(question)
-    drawing.axis(bottom, f"Gap between two groups ({unit})", 5, most=1.0, hundredths=True)
-    said += [f"{text}." for _, _, _, text in _zones(question, high)]
-    chart = drawing.to_chart("gap", bottom + AXIS_HEIGHT, f"Range of the gap. {' '.join(said)}")
+    drawing.axis(bottom, f"Gap between two groups ({unit})", 5, highest_tick=1.0, hundredths=True)
+    sentences += [f"{text}." for _, _, _, text in _zones(question, high)]
+    chart = drawing.to_chart(
+        "gap", bottom + AXIS_HEIGHT, f"Range of the gap. {' '.join(sentences)}"
+    )
     entries = []
     if any(gap_range.interval.estimate is not None for gap_range in ranges):
         entries.append(("dot", "Estimate"))
     short_unit = "points" if question.gap_scale is GapScale.DIFFERENCE else unit
     for gap_range in reversed(ranges):
-        name = "Range now" if gap_range.is_now else "Range from historical data alone"
-        mark = "now" if gap_range.is_now else "before"
+        name = "Range now" if gap_range.is_current else "Range from historical data alone"
+        mark = "now" if gap_range.is_current else "before"
         said_range = ""
         if gap_range is ranges[-1]:  # the range of the answer
             said_range = f": {gap_range.interval.hundredths} {short_unit}"
@@ -139,11 +145,11 @@ def _draw_zones(drawing: Drawing, question: Question, bottom: float) -> None:
 
 
 def _draw_gap_row(
-    drawing: Drawing, label: str, interval: Interval, top: float, is_now: bool
+    drawing: Drawing, label: str, interval: Interval, top: float, is_current: bool
 ) -> None:
     middle = top + 31
-    drawing.text(0.0, top + 17, label, "b" if is_now else "", shift=6)
-    mark = "now" if is_now else "before"
+    drawing.text(0.0, top + 17, label, "b" if is_current else "", shift=6)
+    mark = "now" if is_current else "before"
     drawing.bar(interval.lower, interval.upper, f"{middle - 7:g}", "14", mark)
     low, high = format_hundredths(interval.lower, interval.upper).split(" to ")
     drawing.text(interval.lower, middle + 5, low, "b", shift=-5, anchor="end")
@@ -157,8 +163,8 @@ def _draw_gap_row(
 
 def draw_rates(free: Finding | None, finding: Finding, rate: str) -> Markup:
     """Draw a rate of every group as a table: a group, its ranges, its numbers; sorted."""
-    before = {} if free is None else free.rates.get(rate, {})
-    now = finding.rates.get(rate, {}) or before
+    earlier = {} if free is None else free.rates.get(rate, {})
+    current = finding.rates.get(rate, {}) or earlier
     question = finding.question
     comparison = question.comparison
     tolerance = None
@@ -167,8 +173,8 @@ def draw_rates(free: Finding | None, finding: Finding, rate: str) -> Markup:
         tolerance = question.gamma if comparison.against is None else None
     return draw_group_ranges(
         name_rate_axis(rate),
-        now,
-        before if finding.rates.get(rate) else {},
+        current,
+        earlier if finding.rates.get(rate) else {},
         tolerance=tolerance,
         is_worse_if_higher=RATES[rate].is_worse_if_higher,
     )
@@ -176,8 +182,8 @@ def draw_rates(free: Finding | None, finding: Finding, rate: str) -> Markup:
 
 def draw_group_ranges(
     title: str,
-    now: Mapping[str, Interval],
-    before: Mapping[str, Interval] | None = None,
+    current: Mapping[str, Interval],
+    earlier: Mapping[str, Interval] | None = None,
     *,
     tolerance: float | None = None,
     is_worse_if_higher: bool = False,
@@ -188,25 +194,27 @@ def draw_group_ranges(
     ----------
     title
         What the shares are.
-    now, before
+    current, earlier
         What is established now, and what historical data alone established.
     tolerance
         The gap that is tolerated: a band of this width begins at the best estimate.
     is_worse_if_higher
         Whether the lowest estimate is the best one.
     """
-    before = before or {}
-    order = sorted(now, key=lambda group: _middle(now[group]), reverse=not is_worse_if_higher)
-    low, high = _ends_of_axis([*now.values(), *(before[g] for g in order if g in before)])
-    band = _tolerated_band(now, tolerance, is_worse_if_higher)
+    earlier = earlier or {}
+    order = sorted(
+        current, key=lambda group: _middle(current[group]), reverse=not is_worse_if_higher
+    )
+    low, high = _ends_of_axis([*current.values(), *(earlier[g] for g in order if g in earlier)])
+    band = _tolerated_band(current, tolerance, is_worse_if_higher)
     rows = []
     for group in order:
-        drawing = _draw_group(low, high, now[group], before.get(group), band)
-        rows.append(_group_row(group, drawing, _numbers(now[group])))
-    has_estimates = any(interval.estimate is not None for interval in now.values())
+        drawing = _draw_group(low, high, current[group], earlier.get(group), band)
+        rows.append(_group_row(group, drawing, _numbers(current[group])))
+    has_estimates = any(interval.estimate is not None for interval in current.values())
     head = "Estimate (range)" if has_estimates else "Range"
     entries = [("dot", "Estimate")] if has_estimates else []
-    if before:
+    if earlier:
         entries += [("now", "Range now"), ("before", "Range from historical data alone")]
     if band is not None and tolerance is not None:
         side = "above the lowest" if is_worse_if_higher else "below the highest"
@@ -231,11 +239,13 @@ def _ends_of_axis(intervals: Sequence[Interval]) -> tuple[float, float]:
 
 
 def _tolerated_band(
-    now: Mapping[str, Interval], tolerance: float | None, is_worse_if_higher: bool
+    current: Mapping[str, Interval], tolerance: float | None, is_worse_if_higher: bool
 ) -> tuple[float, float] | None:
     """Return where a group is within the tolerance of the best estimate; None without estimates."""
-    estimates = [interval.estimate for interval in now.values() if interval.estimate is not None]
-    if tolerance is None or len(estimates) < len(now) or not estimates:
+    estimates = [
+        interval.estimate for interval in current.values() if interval.estimate is not None
+    ]
+    if tolerance is None or len(estimates) < len(current) or not estimates:
         return None
     if is_worse_if_higher:
         return min(estimates), min(estimates) + tolerance
@@ -245,8 +255,8 @@ def _tolerated_band(
 def _draw_group(
     low: float,
     high: float,
-    now: Interval,
-    before: Interval | None,
+    current: Interval,
+    earlier: Interval | None,
     band: tuple[float, float] | None,
 ) -> Drawing:
     drawing = Drawing(high, low)
@@ -256,12 +266,12 @@ def _draw_group(
         drawing.bar(start, end, "0", "100%", "tol")
     for tick in _axis_ticks(low, high):
         drawing.line(tick, "0", tick, "100%", "l-grid")
-    if before is not None:
-        drawing.bar(before.lower, before.upper, "50%", "6", "before", down=6)
-    down = -8.0 if before is not None else -6.0
-    drawing.bar(now.lower, now.upper, "50%", "12", "now", down=down)
-    if now.estimate is not None:
-        drawing.dot(now.estimate, "50%", down=down + 6)
+    if earlier is not None:
+        drawing.bar(earlier.lower, earlier.upper, "50%", "6", "before", down=6)
+    down = -8.0 if earlier is not None else -6.0
+    drawing.bar(current.lower, current.upper, "50%", "12", "now", down=down)
+    if current.estimate is not None:
+        drawing.dot(current.estimate, "50%", down=down + 6)
     return drawing
 
 
@@ -414,10 +424,10 @@ def draw_evidence_points(
 def _decades(points: Sequence[EvidencePoint]) -> tuple[int, int]:
     """Return the exponents of the highest and the lowest e-value on the axis."""
     e_values = [value for point in points for value in (point.for_fair, point.for_unfair)]
-    known = [value for value in e_values if value is not None and value > 0.0]
+    positive_e_values = [value for value in e_values if value is not None and value > 0.0]
     needed = max(points[-1].fair_needs or 0.0, points[-1].unfair_needs or 0.0)
-    highest = max([*known, needed])
-    lowest = min([*known, 0.1])
+    highest = max([*positive_e_values, needed])
+    lowest = min([*positive_e_values, 0.1])
     bottom = max(math.floor(math.log10(lowest)), -MAX_DRAWN_DECADES)
     # Room for a label above the line of what is needed.
     top = math.ceil(math.log10(1.5 * highest))
@@ -629,5 +639,5 @@ def draw_budget(report: Report) -> Markup | None:
         if amount:
             drawing.bar(start, start + amount, "2", "24", name)
             start += amount
-    said = ", ".join(text for _, text in entries)
-    return drawing.to_chart("", 30.0, f"The budget: {said}") + key(entries)
+    amounts_text = ", ".join(text for _, text in entries)
+    return drawing.to_chart("", 30.0, f"The budget: {amounts_text}") + key(entries)

@@ -111,13 +111,13 @@ def people_rows(report: Report) -> Table:
         for name, count in _count_people(group, uses_scores=report.assist is not None).items():
             columns.setdefault(name, []).append(count)
     always_shown = ("Arrived", "Approved", "Denied", "Outcomes of overrides")
-    shown = {
+    shown_columns = {
         name: counts for name, counts in columns.items() if name in always_shown or any(counts)
     }
     rows = []
     for index, group_name in enumerate(report.status.groups):
-        rows.append((group_name, *(f"{counts[index]:,}" for counts in shown.values())))
-    return ("Group", *shown), rows
+        rows.append((group_name, *(f"{counts[index]:,}" for counts in shown_columns.values())))
+    return ("Group", *shown_columns), rows
 
 
 def _count_people(group: GroupTally, *, uses_scores: bool) -> dict[str, int]:
