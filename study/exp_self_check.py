@@ -53,5 +53,5 @@ def one_run(point: str, number: int) -> Run:
     checks.check_for_free()
     fits = [fit for pair in past.model.fits.values() for fit in pair]
     vague = max(fit.acceptance_error / fit.acceptance for fit in fits)
-    refused = any(not check.passed for check in checks.made)
+    refused = any(not check.passed for check in checks.self_checks)
     return {"refused": float(refused), "no model": 0.0, "vague": min(vague, 10.0)}

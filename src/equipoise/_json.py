@@ -75,9 +75,9 @@ def to_plain_data(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
-        return {str(key): to_plain_data(item) for key, item in value.items()}
+        return {str(key): to_plain_data(element) for key, element in value.items()}
     if isinstance(value, tuple | list):
-        return [to_plain_data(item) for item in value]
+        return [to_plain_data(element) for element in value]
     if hasattr(value, "tolist"):  # a numpy array or scalar
         return to_plain_data(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
@@ -99,9 +99,9 @@ def _build(hint: Any, value: Any) -> Any:
         first_type = next(argument for argument in arguments if argument is not type(None))
         return _build(first_type, value)
     if origin is tuple:
-        return tuple(_build(arguments[0], item) for item in value)
+        return tuple(_build(arguments[0], element) for element in value)
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {key: _build(arguments[1], item) for key, item in value.items()}
+        return {key: _build(arguments[1], element) for key, element in value.items()}
     return value
 
 

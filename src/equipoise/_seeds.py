@@ -24,26 +24,29 @@ def accepts_random_state(function: Callable[P, R]) -> Callable[P, R]:
     >>> draw(3, random_state=7), draw(3, 7, random_state=7)
     (7, 7)
     """
-    own_signature = signature(function)
+    function_signature = signature(function)
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         random_state = kwargs.pop("random_state", None)
         if random_state is not None:
-            given = own_signature.bind_partial(*args, **kwargs).arguments
-            if "seed" not in given:
+            bound_arguments = function_signature.bind_partial(*args, **kwargs).arguments
+            if "seed" not in bound_arguments:
                 kwargs["seed"] = random_state
-            elif given["seed"] is not random_state and given["seed"] != random_state:
+            elif (
+                bound_arguments["seed"] is not random_state
+                and bound_arguments["seed"] != random_state
+            ):
                 raise InvalidInput(
                     "'random_state' is another name of 'seed': give one of them; got "
-                    f"seed={given['seed']!r} and random_state={random_state!r}"
+                    f"seed={bound_arguments['seed']!r} and random_state={random_state!r}"
                 )
         return function(*args, **kwargs)
 
-    parameters = list(own_signature.parameters.values())
+    parameters = list(function_signature.parameters.values())
     added = Parameter("random_state", Parameter.KEYWORD_ONLY, default=None)
     has_rest = bool(parameters) and parameters[-1].kind is Parameter.VAR_KEYWORD
     place = len(parameters) - has_rest
     parameters.insert(place, added)
-    call.__signature__ = own_signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    call.__signature__ = function_signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return call

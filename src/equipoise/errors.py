@@ -124,8 +124,8 @@ def require_in_open_unit(name: str, value: float) -> None:
 def require_n_jobs(n_jobs: int | None) -> None:
     """Raise unless ``n_jobs`` is what joblib takes for a number of processes."""
     number = plain_number(n_jobs)  # joblib refuses 0
-    is_whole = number is not None and number != 0 and number % 1 == 0
-    if n_jobs is not None and not is_whole:
+    is_integer = number is not None and number != 0 and number % 1 == 0
+    if n_jobs is not None and not is_integer:
         raise InvalidInput(
             f"'n_jobs' must be a number of processes, -1 for all, or None; got {n_jobs!r}"
         )

@@ -450,9 +450,9 @@ class Finding(JsonValue, Displayable):
             return {}
         intervals = self._rates_from_shares()
         for rate, by_group in self.rates.items():
-            known = intervals.get(rate, {})
+            from_shares = intervals.get(rate, {})
             intervals[rate] = {
-                group: _keep_estimate(interval, known.get(group))
+                group: _keep_estimate(interval, from_shares.get(group))
                 for group, interval in by_group.items()
             }
         return intervals
@@ -577,7 +577,7 @@ class Finding(JsonValue, Displayable):
         """Return a small card: the verdict, the range in a picture, cost, what is missing."""
         answer = self._answer()
         colour = {Verdict.FAIR: FAIR, Verdict.UNFAIR: UNFAIR}.get(self.verdict, OPEN)
-        said = answer.summary.removeprefix(f"{answer.title}. ")
+        text_after_title = answer.summary.removeprefix(f"{answer.title}. ")
         lines = [f"Gap: {self._describe_gap()}.", f"Spent: {self._describe_cost()}."]
         lines += [f"Missing: {line}." for line in answer.missing]
         lines += [f"Warning: {line}." for line in answer.warnings]
@@ -587,7 +587,7 @@ class Finding(JsonValue, Displayable):
             f'<div style="max-width:46em;padding:.6em 1em;border:1px solid #d5dbe1;'
             f'border-left:6px solid {colour};border-radius:4px">'
             f'<strong style="font-size:1.4em;color:{colour}">{escape(answer.title)}</strong>'
-            f"<p>{escape(said)}</p>{self._gap_bar()}<p>{text.removeprefix('<br>')}</p>"
+            f"<p>{escape(text_after_title)}</p>{self._gap_bar()}<p>{text.removeprefix('<br>')}</p>"
             f"<details><summary>Groups and assumptions</summary>{html_table(self.rate_rows())}"
             f"<ul>{assumed}</ul></details></div>"
         )

@@ -99,5 +99,5 @@ def test_the_free_self_check_hardly_refuses_a_right_model() -> None:
         checks = ModelChecks(past.model, past, epsilon=0.1)
         if not past.model.problems:
             checks.check_for_free()
-            refused += any(not check.passed for check in checks.made)
+            refused += any(not check.passed for check in checks.self_checks)
     assert refused <= binom.ppf(1.0 - ALARM, runs, FALSE_ALARM_PROBABILITY)

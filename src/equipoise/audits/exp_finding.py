@@ -124,7 +124,7 @@ def _list_assumptions(audit: ExpAudit) -> tuple[str, ...]:
     )
     if audit.weights == "published" and audit.switch != "separation":
         lines.append("separation was not tested: MAP counts are biased where laws overlap")
-    lines += [f"self-check: {check}" for check in audit.checks.made]
+    lines += [f"self-check: {check}" for check in audit.checks.self_checks]
     if _has_own_thresholds(audit):
         lines.append(
             "thresholds below the proof's were given: the verdict has no proven error probability"

@@ -37,15 +37,15 @@ LEVEL_RESOLUTION = 1e-8  # levels closer than this are one; what gamma = 0 means
 class Alternatives:
     """A set of unknowns as a union of sliding boxes; see :func:`unfair_set`, :func:`fair_set`.
 
-    In a box of a piece, at levels t, rate i of group g is at least ``least[piece, i, g]`` above its
-    level and at most ``most[piece, i, g]`` above it; NaN where it may be anything. A piece has as
-    many levels as ``levels``, each in [0, top] and first cut into ``steps``.
+    In a box of a piece, at levels t, rate i of group g is at least ``least_above[piece, i, g]``
+    above its level and at most ``most_above[piece, i, g]`` above it; NaN where it may be anything.
+    A piece has as many levels as ``levels``, each in [0, top] and first cut into ``steps``.
     """
 
     rates: Sequence[GroupCurves]
     scale: GapScale
-    least: Array
-    most: Array
+    least_above: Array
+    most_above: Array
     levels: int
     top: float
     steps: int
@@ -60,7 +60,7 @@ class Alternatives:
             ("low", np.float64, level_shape),
             ("high", np.float64, level_shape),
         ]
-        n_pieces = len(self.least)
+        n_pieces = len(self.least_above)
         cells = np.zeros((n_pieces, len(grid)), dtype=fields)
         cells["piece"] = np.arange(n_pieces)[:, None]
         cells["low"] = edges[grid]
@@ -73,13 +73,13 @@ class Alternatives:
         Both have the shape (cells, rates, groups) and are infinite where a rate may be anything.
         """
         levels = [min(rate_index, self.levels - 1) for rate_index in range(len(self.rates))]
-        least = self.least[cells["piece"]]
-        most = self.most[cells["piece"]]
+        least_above = self.least_above[cells["piece"]]
+        most_above = self.most_above[cells["piece"]]
         # Levels get an axis for the groups, which share them: (cells, rates, 1).
-        lowest = self.scale.above(cells["low"][:, levels, None], least)
-        highest = self.scale.above(cells["high"][:, levels, None], most)
-        lowest[np.isnan(least)] = -np.inf
-        highest[np.isnan(most)] = np.inf
+        lowest = self.scale.above(cells["low"][:, levels, None], least_above)
+        highest = self.scale.above(cells["high"][:, levels, None], most_above)
+        lowest[np.isnan(least_above)] = -np.inf
+        highest[np.isnan(most_above)] = np.inf
         return lowest, highest
 
     def boxes(self, cells: Cover) -> tuple[Array, Array]:
@@ -88,7 +88,7 @@ class Alternatives:
         The start is above the end where no value of the unknown fits.
         """
         lowest, highest = self.rate_ranges(cells)
-        start = np.zeros((len(cells), self.least.shape[2]))
+        start = np.zeros((len(cells), self.least_above.shape[2]))
         end = np.ones_like(start)
         for rate_index, (curves, falls) in enumerate(self.rates):
             band = Band(curves, curves)
@@ -130,13 +130,15 @@ def unfair_set(
     n_groups = np.size(rates[0][0].a)
     # One piece per pair and rate; the axes are (pieces, rates, groups).
     shape = (len(comparison.pairs) * len(rates), len(rates), n_groups)
-    least = np.full(shape, np.nan)
-    most = np.full(shape, np.nan)
+    least_above = np.full(shape, np.nan)
+    most_above = np.full(shape, np.nan)
     pieces = product(comparison.pairs, range(len(rates)))
     for piece, ((higher, lower), rate_index) in enumerate(pieces):
-        least[piece, rate_index, higher] = gap
-        most[piece, rate_index, lower] = 0.0
-    return Alternatives(rates, comparison.scale, least, most, levels=1, top=1.0 - gap, steps=16)
+        least_above[piece, rate_index, higher] = gap
+        most_above[piece, rate_index, lower] = 0.0
+    return Alternatives(
+        rates, comparison.scale, least_above, most_above, levels=1, top=1.0 - gap, steps=16
+    )
 
 
 def fair_set(
@@ -145,16 +147,18 @@ def fair_set(
     """Return all unknowns for which no rate of a block's pairs is more than ``gap`` apart."""
     n_groups = np.size(rates[0][0].a)
     shape = (1, len(rates), n_groups)  # (pieces, rates, groups)
-    least = np.full(shape, np.nan)
-    most = np.full(shape, np.nan)
+    least_above = np.full(shape, np.nan)
+    most_above = np.full(shape, np.nan)
     members = list(block.groups)
     if block.direction != "above":
-        least[..., members] = 0.0 if block.reference is None else scale.reversed_gap(gap)
+        least_above[..., members] = 0.0 if block.reference is None else scale.reversed_gap(gap)
     if block.direction != "below":
-        most[..., members] = gap
+        most_above[..., members] = gap
     if block.reference is not None:
-        least[..., block.reference] = 0.0
-        most[..., block.reference] = 0.0
+        least_above[..., block.reference] = 0.0
+        most_above[..., block.reference] = 0.0
     # With two levels a grid as fine would have too many cells to begin with.
     steps = 32 if len(rates) == 1 else 16
-    return Alternatives(rates, scale, least, most, levels=len(rates), top=1.0, steps=steps)
+    return Alternatives(
+        rates, scale, least_above, most_above, levels=len(rates), top=1.0, steps=steps
+    )

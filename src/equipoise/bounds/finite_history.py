@@ -384,11 +384,11 @@ class _Judgement:
         """Return bounds of the totals after labels were reduced by a factor."""
         return _Judgement(self.past, self.label, factor * self.total)
 
-    def replace(self, rows: Flags, other: _Judgement) -> None:
+    def replace(self, rows: Flags, replacement: _Judgement) -> None:
         """Put other rows in the place of some."""
-        self.past[rows] = other.past
-        self.label[rows] = other.label
-        self.total[rows] = other.total
+        self.past[rows] = replacement.past
+        self.label[rows] = replacement.label
+        self.total[rows] = replacement.total
 
     def without(self, rows: Ints) -> _Judgement:
         return _Judgement(
@@ -397,11 +397,11 @@ class _Judgement:
             np.delete(self.total, rows),
         )
 
-    def joined(self, other: _Judgement) -> _Judgement:
+    def joined(self, later_rows: _Judgement) -> _Judgement:
         return _Judgement(
-            np.concatenate([self.past, other.past]),
-            np.concatenate([self.label, other.label]),
-            np.concatenate([self.total, other.total]),
+            np.concatenate([self.past, later_rows.past]),
+            np.concatenate([self.label, later_rows.label]),
+            np.concatenate([self.total, later_rows.total]),
         )
 
 

@@ -127,8 +127,8 @@ class _Search:
             chosen = chosen[lowest]
         halves, information = self._best_halves(self._cells[chosen])
         self._cells = np.concatenate([np.delete(self._cells, chosen), halves])
-        kept = np.delete(self._information, chosen, axis=0)
-        self._information = np.concatenate([kept, information])
+        remaining = np.delete(self._information, chosen, axis=0)
+        self._information = np.concatenate([remaining, information])
         self._learn_from(halves, information)
 
     def _bounds(self) -> Array:

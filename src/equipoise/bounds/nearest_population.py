@@ -134,9 +134,9 @@ class GroupPopulation:
         grid = np.concatenate([everywhere, where_likely], axis=1)
         best = np.take_along_axis(grid, total(grid).argmin(axis=1)[:, None], axis=1)
         # The bracket reaches to the next other values of the grid, which has some twice.
-        left = np.where(grid < best, grid, 0.0).max(axis=1, keepdims=True)
-        right = np.where(grid > best, grid, 1.0).min(axis=1, keepdims=True)
-        refined = _golden_section(total, left, right)
+        bracket_start = np.where(grid < best, grid, 0.0).max(axis=1, keepdims=True)
+        bracket_end = np.where(grid > best, grid, 1.0).min(axis=1, keepdims=True)
+        refined = _golden_section(total, bracket_start, bracket_end)
         # Golden section only nears an end of the likely range, which may be the answer.
         candidates = np.concatenate([best, refined], axis=1)
         choice = total(candidates).argmin(axis=1)[:, None]
@@ -166,11 +166,11 @@ class GroupPopulation:
         for index, rate in enumerate(self._rates):
             low = lowest[:, index, None]
             high = highest[:, index, None]
-            part = _by_past_cell(rate.part, r_prime)
-            whole = _by_past_cell(rate.whole, r_prime)
+            part_shares = _by_past_cell(rate.part, r_prime)
+            whole_shares = _by_past_cell(rate.whole, r_prime)
             with np.errstate(invalid="ignore"):  # an infinite end times a cell that is not in whole
-                too_low = low * whole - part
-                too_high = part - high * whole
+                too_low = low * whole_shares - part_shares
+                too_high = part_shares - high * whole_shares
             constraints.append(np.where(np.isfinite(low), too_low, -1.0))
             constraints.append(np.where(np.isfinite(high), too_high, -1.0))
         return np.stack(constraints)
@@ -206,8 +206,10 @@ class GroupPopulation:
         p_prime = np.asarray(p / (1.0 + eta * excess))
         # The entry with the least W is what the others leave: its quotient may be of roundings.
         is_last = excess == excess.min(axis=-3, keepdims=True)
-        others = np.where(is_last, 0.0, p_prime)
-        rest = (1.0 - others.sum(axis=-3, keepdims=True)) / is_last.sum(axis=-3, keepdims=True)
+        other_shares = np.where(is_last, 0.0, p_prime)
+        rest = (1.0 - other_shares.sum(axis=-3, keepdims=True)) / is_last.sum(
+            axis=-3, keepdims=True
+        )
         return np.where(is_last, rest, p_prime)
 
 
@@ -236,25 +238,31 @@ def _multiply(labels: float, information: Array) -> Array:
     return np.zeros_like(information) if labels == 0.0 or np.isinf(labels) else labels * information
 
 
-def _golden_section(function: Callable[[Array], Array], left: Array, right: Array) -> Array:
+def _golden_section(
+    function: Callable[[Array], Array], bracket_start: Array, bracket_end: Array
+) -> Array:
     """Return where a function is least in brackets, each a row of the column vectors given."""
-    width = right - left
-    inner_left = right - _GOLDEN_SHARE * width
-    inner_right = left + _GOLDEN_SHARE * width
-    at_left = function(inner_left)
-    at_right = function(inner_right)
+    width = bracket_end - bracket_start
+    inner_left = bracket_end - _GOLDEN_SHARE * width
+    inner_right = bracket_start + _GOLDEN_SHARE * width
+    value_at_inner_left = function(inner_left)
+    value_at_inner_right = function(inner_right)
     for _ in range(_GOLDEN_STEPS):
-        goes_left = at_left <= at_right
-        right = np.where(goes_left, inner_right, right)
-        left = np.where(goes_left, left, inner_left)
-        width = right - left
+        goes_left = value_at_inner_left <= value_at_inner_right
+        bracket_end = np.where(goes_left, inner_right, bracket_end)
+        bracket_start = np.where(goes_left, bracket_start, inner_left)
+        width = bracket_end - bracket_start
         # One of the two inner points is kept as the other one of the smaller bracket.
-        new_point = np.where(goes_left, right - _GOLDEN_SHARE * width, left + _GOLDEN_SHARE * width)
-        at_new = function(new_point)
+        new_point = np.where(
+            goes_left, bracket_end - _GOLDEN_SHARE * width, bracket_start + _GOLDEN_SHARE * width
+        )
+        value_at_new_point = function(new_point)
         kept_point = np.where(goes_left, inner_left, inner_right)
-        at_kept = np.where(goes_left, at_left, at_right)
+        value_at_kept_point = np.where(goes_left, value_at_inner_left, value_at_inner_right)
         inner_left = np.where(goes_left, new_point, kept_point)
-        at_left = np.where(goes_left, at_new, at_kept)
+        value_at_inner_left = np.where(goes_left, value_at_new_point, value_at_kept_point)
         inner_right = np.where(goes_left, kept_point, new_point)
-        at_right = np.where(goes_left, at_kept, at_new)
-    return np.asarray(np.where(at_left <= at_right, inner_left, inner_right))
+        value_at_inner_right = np.where(goes_left, value_at_kept_point, value_at_new_point)
+    return np.asarray(
+        np.where(value_at_inner_left <= value_at_inner_right, inner_left, inner_right)
+    )

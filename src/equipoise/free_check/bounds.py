@@ -284,13 +284,13 @@ def _raise_lower_bound(rate_pair: RatePair, lower: float, upper: float, toleranc
     pieces = rate_pair.all_levels()
     while upper - lower > tolerance:
         middle = (lower + upper) / 2.0
-        left = rate_pair.possible_levels(middle, pieces)
-        if left is None:
+        remaining_pieces = rate_pair.possible_levels(middle, pieces)
+        if remaining_pieces is None:
             lower = middle
         else:
             # No smaller gap is possible where this one is not, so the search goes on from here.
             upper = middle
-            pieces = left
+            pieces = remaining_pieces
     return lower
 
 

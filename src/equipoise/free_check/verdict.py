@@ -59,11 +59,11 @@ def answer_from_past(inputs: CheckInputs, question: Question, budget: ErrorBudge
     from below unless they say UNFAIR. What a verdict leaves open is bounded by the ranges of all
     rates, which have a small error level of their own.
     """
-    evidence = _Evidence.of(inputs, question, budget)
+    evidence = _Evidence.from_inputs(inputs, question, budget)
     contradiction = evidence.behind_unfair.contradiction
     if contradiction is not None:
         without_assumption = replace(inputs, assume=Assume(), uses_deciders=False)
-        evidence = _Evidence.of(without_assumption, question, budget)
+        evidence = _Evidence.from_inputs(without_assumption, question, budget)
     behind_ranges = evidence.behind_ranges
     rates = rate_intervals(behind_ranges.bands, behind_ranges.r_ranges)
 
@@ -89,7 +89,7 @@ def free_verdict(inputs: CheckInputs, question: Question, budget: ErrorBudget) -
 
     INCONCLUSIVE where past data contradict what is assumed.
     """
-    evidence = _Evidence.of(inputs, question, budget)
+    evidence = _Evidence.from_inputs(inputs, question, budget)
     if evidence.behind_unfair.contradiction:
         return Verdict.INCONCLUSIVE
     return evidence.verdict
@@ -118,7 +118,7 @@ class _Evidence:
     is_unfair: bool
 
     @classmethod
-    def of(cls, inputs: CheckInputs, question: Question, budget: ErrorBudget) -> _Evidence:
+    def from_inputs(cls, inputs: CheckInputs, question: Question, budget: ErrorBudget) -> _Evidence:
         behind_ranges = past_bounds_at(inputs, question.metric, budget.past_intervals)
         behind_unfair = past_bounds_at(inputs, question.metric, budget.past_unfair)
         behind_fair = past_bounds_at(inputs, question.metric, budget.past_fair)

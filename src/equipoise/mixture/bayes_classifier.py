@@ -155,10 +155,10 @@ class BayesClassifier:
         law_zero, law_one = truth.model.of(group)
         dimension = law_zero.family.dimension(law_zero.theta)
         uniforms = sobol(dimension, ERROR_RATE_DRAWS, seed=0)
-        zeros = law_zero.family.from_uniforms(law_zero.theta, uniforms)
-        ones = law_one.family.from_uniforms(law_one.theta, uniforms)
-        approved_zeros = float((self.log_odds(zeros, group) >= 0.0).mean())
-        denied_ones = float((self.log_odds(ones, group) < 0.0).mean())
+        points_of_zero = law_zero.family.from_uniforms(law_zero.theta, uniforms)
+        points_of_one = law_one.family.from_uniforms(law_one.theta, uniforms)
+        approved_zeros = float((self.log_odds(points_of_zero, group) >= 0.0).mean())
+        denied_ones = float((self.log_odds(points_of_one, group) < 0.0).mean())
         return (1.0 - q) * approved_zeros + q * denied_ones
 
     def _points(self, X: ArrayLike) -> Array:
@@ -186,17 +186,17 @@ def normalised_group_shares(
     if group_shares is None:
         return dict.fromkeys(groups, 1.0 / len(groups))
     require_kind("group_shares", group_shares, Mapping, "a mapping from each group to its share")
-    given = {str(group): share for group, share in group_shares.items()}
+    share_by_group = {str(group): share for group, share in group_shares.items()}
     for group in groups:
-        if group not in given:
+        if group not in share_by_group:
             raise InvalidInput(f"'group_shares' must name every group; {group!r} is missing")
-        require_non_negative(f"group_shares[{group}]", given[group])
-    total = sum(float(given[group]) for group in groups)
+        require_non_negative(f"group_shares[{group}]", share_by_group[group])
+    total = sum(float(share_by_group[group]) for group in groups)
     if not 0.0 < total < math.inf:
         raise InvalidInput(
             f"'group_shares' must add up to a finite number above 0; they add up to {total:g}"
         )
-    return {group: float(given[group]) / total for group in groups}
+    return {group: float(share_by_group[group]) / total for group in groups}
 
 
 def _groups_of_rows(sensitive_features: ArrayLike, n_rows: int) -> NDArray[np.str_]:

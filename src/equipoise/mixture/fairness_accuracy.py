@@ -152,7 +152,7 @@ def fairness_accuracy_curve(
         raise InvalidInput("a gap compares groups; 'weights' has only one")
     shares = normalised_group_shares(classifier.weights, group_shares)
     options = [
-        _GroupOptions.of(classifier, group, METRICS[metric], n_thresholds)
+        _GroupOptions.from_model(classifier, group, METRICS[metric], n_thresholds)
         for group in classifier.weights
     ]
     rules = _candidate_rules(options, n_thresholds)
@@ -179,7 +179,7 @@ class _GroupOptions:
     accuracy: Array
 
     @classmethod
-    def of(
+    def from_model(
         cls, classifier: BayesClassifier, group: str, metric: Metric, n_thresholds: int
     ) -> _GroupOptions:
         law_zero, law_one = classifier.model.of(group)

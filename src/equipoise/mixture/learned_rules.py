@@ -22,13 +22,14 @@ TEACHING_SHARE = 0.3  # of past rows: a rule is learnt from these
 class LearntRule(NamedTuple):
     """Where all rules of a class that agree with past decisions approve, and where all deny.
 
-    ``fresh`` are the rows that did not teach these regions; ``words`` say how sure the rule is.
+    ``fresh`` are the rows that did not teach these regions; ``description`` says how sure the rule
+    is.
     """
 
     approves: Ask
     denies: Ask
     fresh: Bits
-    words: str
+    description: str
 
 
 def learn_rule(X: Array, approved: Bits, kind: str, seed: int) -> LearntRule:
@@ -48,13 +49,13 @@ def learn_rule(X: Array, approved: Bits, kind: str, seed: int) -> LearntRule:
     n_contradictions = np.where(approved[fresh], must_deny, must_approve).sum()
     n_certain = (must_approve | must_deny).sum()
     unsure_share = 1 - n_certain / max(len(must_approve), 1)
-    words = (
+    description = (
         f"a {kind.replace('_', '-')} rule: unsure about {unsure_share:.2%} of people, "
         f"{n_contradictions} of {n_certain:,} fresh decisions against it"
     )
     if n_contradictions:
-        raise BadData(f"past decisions contradict the class of rules: {words}")
-    return LearntRule(approves, denies, fresh, words)
+        raise BadData(f"past decisions contradict the class of rules: {description}")
+    return LearntRule(approves, denies, fresh, description)
 
 
 def _threshold(approved: Array, denied: Array) -> tuple[Ask, Ask]:

@@ -161,8 +161,8 @@ def foresee_weight(fits: Pair, q: float) -> tuple[float, float]:
     rng = np.random.default_rng(0)
     law_zero, law_one = fits
     n_ones = round(q * SUBSAMPLE)
-    zeros = law_zero.family.sample(law_zero.theta, SUBSAMPLE - n_ones, rng)
-    ones = law_one.family.sample(law_one.theta, n_ones, rng)
-    people: Array = np.concatenate([zeros, ones])
+    points_of_zero = law_zero.family.sample(law_zero.theta, SUBSAMPLE - n_ones, rng)
+    points_of_one = law_one.family.sample(law_one.theta, n_ones, rng)
+    people: Array = np.concatenate([points_of_zero, points_of_one])
     information = information_at(log_ratio(fits, people), q)
     return information, theta_error(slopes_in_theta(people, fits, q), fits)

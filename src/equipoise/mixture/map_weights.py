@@ -275,10 +275,10 @@ class FeatureCounts:
         if len(rows) > 1 or len(self._waiting) == SUBSAMPLE:
             self._judge_waiting()
 
-    def add_counts(self, size: int, ones: int) -> None:
+    def add_counts(self, size: int, n_ones: int) -> None:
         """Take in people of whom only the MAP oracle's answers are known."""
         self.size += size
-        self._map_ones += ones
+        self._map_ones += n_ones
 
     def map_weight(self, bias: float) -> Weight:
         """Return the share for whom outcome 1 is the more likely one, less its bias."""
@@ -299,6 +299,6 @@ class FeatureCounts:
         ratio = log_ratio(self.fits, points)
         self._map_ones += int((ratio > -np.log(self.odds)).sum())
         self._ratios.append(ratio)
-        kept = np.concatenate([self.first_vectors, points[:SUBSAMPLE]])
-        self.first_vectors = kept[:SUBSAMPLE]
+        vectors = np.concatenate([self.first_vectors, points[:SUBSAMPLE]])
+        self.first_vectors = vectors[:SUBSAMPLE]
         self._waiting = []

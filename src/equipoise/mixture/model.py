@@ -182,7 +182,7 @@ class PastFeatures:
         if isinstance(self.accepts, str):
             rule = learn_rule(rows.points[in_fit], rows.approved[in_fit], self.accepts, self.seed)
             in_fit[in_fit] = rule.fresh  # the laws are fitted to people who did not teach the rule
-            model.rules[str(label)] = rule.words
+            model.rules[str(label)] = rule.description
             fit_law = partial(_law_inside, rule, fit)
         else:
             fit_law = partial(fit, accepts=accepts_of(self.accepts, label))

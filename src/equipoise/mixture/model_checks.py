@@ -215,7 +215,7 @@ class ModelChecks:
     model: MixtureModel
     history: Past
     epsilon: float
-    made: list[SelfCheck] = field(default_factory=list)
+    self_checks: list[SelfCheck] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         # per group one free check, one on the labelled people, four on features: two-sided
@@ -230,7 +230,7 @@ class ModelChecks:
                 if fit.plainly_wrong:
                     why = "; ".join(fit.warnings)
                     return f"the law of group {group!r}, outcome {outcome}, does not fit: {why}"
-        for check in self.made:
+        for check in self.self_checks:
             if not check.passed:
                 return f"the model contradicts itself ({check})"
         return None
@@ -253,8 +253,8 @@ class ModelChecks:
             if not self.history.exact:  # the two counts are one multinomial sample
                 spread = float((terms**2 / shares).sum() / terms.sum() ** 2) - 1.0
                 counting_error = float(np.sqrt(max(spread, 0.0) / counts.total))
-            what = f"P[f=1,Y=y]/P_theta[f=1] of group {group!r} add up to 1"
-            self._add(what, log_total, float(np.hypot(laws_error, counting_error)), part=36.0)
+            equation = f"P[f=1,Y=y]/P_theta[f=1] of group {group!r} add up to 1"
+            self._add(equation, log_total, float(np.hypot(laws_error, counting_error)), part=36.0)
 
     def check_people(self, group: str, people: Labelled) -> None:
         """Check the likelihood weight of labelled people against their own labels.
@@ -268,8 +268,8 @@ class ModelChecks:
         share_variance = share * (1.0 - share) / weight.size
         excess_variance = max(weight.sampling_error**2 - share_variance, 0.0)
         error = float(np.hypot(np.sqrt(excess_variance), weight.theta_error)) / smaller
-        what = f"features of labelled people of group {group!r} tell their outcomes"
-        self._add(what, (weight.estimate - share) / smaller, error)
+        equation = f"features of labelled people of group {group!r} tell their outcomes"
+        self._add(equation, (weight.estimate - share) / smaller, error)
 
     def check_weight(
         self,
@@ -291,8 +291,8 @@ class ModelChecks:
             share = outcome_shares[outcome]
             counting_error = float(np.sqrt((1.0 - min(share, coarse_share)) / tau))
             error = float(np.hypot(counting_error, weight.standard_error / share))
-            what = f"q from features = q from labels of group {group!r}, outcome {outcome}"
-            self._add(what, float(np.log(share / coarse_share)), error)
+            equation = f"q from features = q from labels of group {group!r}, outcome {outcome}"
+            self._add(equation, float(np.log(share / coarse_share)), error)
 
     def _check_against_past(
         self,
@@ -319,8 +319,8 @@ class ModelChecks:
                 first_order_reach = self._z * fit.acceptance_error / fit.acceptance
                 laws_error *= max(1.0, log_reach / first_order_reach)
             error = float(np.linalg.norm([laws_error, past_error, weight.sampling_error / share]))
-            what = f"q P_theta[f=1] = P[f=1,Y] of group {group!r}, outcome {outcome}"
-            self._add(what, residual, error)
+            equation = f"q P_theta[f=1] = P[f=1,Y] of group {group!r}, outcome {outcome}"
+            self._add(equation, residual, error)
 
     def _laws_error(
         self, fits: Pair, slopes: tuple[Array, Array], outcome: int, share: float
@@ -332,7 +332,7 @@ class ModelChecks:
         gradients[outcome] = gradients[outcome] + fit.acceptance_gradient / fit.acceptance
         return theta_error((gradients[0], gradients[1]), fits)
 
-    def _add(self, what: str, residual: float, error: float, part: float = 12.0) -> None:
+    def _add(self, equation: str, residual: float, error: float, part: float = 12.0) -> None:
         # Within chance, or too small to change the verdict.
         passed = abs(residual) <= self._z * error + self.epsilon / part
-        self.made.append(SelfCheck(what, residual, error, passed))
+        self.self_checks.append(SelfCheck(equation, residual, error, passed))

@@ -109,10 +109,10 @@ class _MixturePopulation(_Population):
         self.denied_shares = 1.0 - self._law_of_zero.acceptance, 1.0 - self._law_of_one.acceptance
 
     def draw(self, size: int, rng: Generator, outcome: int | None = None) -> Array:
-        ones = int(rng.binomial(size, self.q)) if outcome is None else size * outcome
-        zeros = size - ones
-        features_of_one = self._law_of_one.family.sample(self._law_of_one.theta, ones, rng)
-        features_of_zero = self._law_of_zero.family.sample(self._law_of_zero.theta, zeros, rng)
+        n_ones = int(rng.binomial(size, self.q)) if outcome is None else size * outcome
+        n_zeros = size - n_ones
+        features_of_one = self._law_of_one.family.sample(self._law_of_one.theta, n_ones, rng)
+        features_of_zero = self._law_of_zero.family.sample(self._law_of_zero.theta, n_zeros, rng)
         return np.concatenate([features_of_one, features_of_zero])
 
     def points(self) -> list[tuple[float, Array]]:
@@ -222,8 +222,8 @@ def _add_features(audit: ExpAudit, population: _Population, group: str, rng: Gen
     counts.add(population.draw(kept_people, rng, None))
     if branch.way == "map":
         uncounted = people_left - kept_people
-        ones = int(rng.binomial(uncounted, population.map_share(counts)))
-        counts.add_counts(uncounted, ones)
+        n_ones = int(rng.binomial(uncounted, population.map_share(counts)))
+        counts.add_counts(uncounted, n_ones)
     else:
         for start in range(kept_people, people_left, _MAX_PEOPLE_AT_ONCE):
             size = min(people_left - start, _MAX_PEOPLE_AT_ONCE)

@@ -176,7 +176,7 @@ class DeniedPeople:
     scored_people: list[Array]
 
     @classmethod
-    def of(cls, audit: AdaptiveAudit, world: World) -> Self:
+    def of_world(cls, audit: AdaptiveAudit, world: World) -> Self:
         """Return the denied people of a world.
 
         Raises

@@ -189,7 +189,7 @@ def _run_once(setting: Setting, repeat: int, seed: SeedSequence) -> tuple[object
         return UNDECIDED_RUN
     # Not isinstance: an audit of the user's own goes person by person, even if it is a subclass.
     if type(audit) is AdaptiveAudit and setting.at_once:
-        run_in_blocks(audit, DeniedPeople.of(audit, setting.world), rng)
+        run_in_blocks(audit, DeniedPeople.of_world(audit, setting.world), rng)
         audit.conclude()
     else:
         run(audit, setting.world, rng, delay=setting.delay, people=setting.people)

@@ -70,8 +70,8 @@ class Sweep(Displayable):
     def __str__(self) -> str:
         heading = f"sweep over {self.swept}, true gap {self.gap:.4f}"
         lines = [
-            f"    {row['audit']}, {self.swept} = {_words(row[self.swept])}: mean cost "
-            f"{_words(row['cost'])}, mean estimate {row['estimate']:.4f}"
+            f"    {row['audit']}, {self.swept} = {_format_swept(row[self.swept])}: mean cost "
+            f"{_format_swept(row['cost'])}, mean estimate {row['estimate']:.4f}"
             for row in self.rows
         ]
         return "\n".join([heading, *lines])
@@ -86,14 +86,15 @@ class Sweep(Displayable):
         """Draw "cost" or "estimate" against the swept value, mean ± one standard deviation."""
         if quantity not in QUANTITIES:
             raise InvalidInput(f"'quantity' must be 'cost' or 'estimate'; got {quantity!r}")
-        names = [_words(row[self.swept]) for row in self.rows]
+        names = [_format_swept(row[self.swept]) for row in self.rows]
         # tau="exact" has no place among numbers: values then stand in their order.
         has_words = any(isinstance(row[self.swept], str) for row in self.rows)
         ticks = {name: place for place, name in enumerate(dict.fromkeys(names))}
         for audit in dict.fromkeys(str(row["audit"]) for row in self.rows):
             rows = [row for row in self.rows if row["audit"] == audit]
             places = [
-                ticks[_words(row[self.swept])] if has_words else row[self.swept] for row in rows
+                ticks[_format_swept(row[self.swept])] if has_words else row[self.swept]
+                for row in rows
             ]
             values = np.array(places, dtype=float)
             means = np.array([row[quantity] for row in rows], dtype=float)
@@ -167,8 +168,10 @@ def sweep(
     """
     require_question_and_costs(question, costs)
     arguments = (epsilon, gamma, delta, feature_cost, label_cost, tau)
-    given = dict(zip(SWEPT_NAMES, arguments, strict=True))
-    swept_lists = {name: _listed(values) for name, values in given.items() if values is not None}
+    values_by_name = dict(zip(SWEPT_NAMES, arguments, strict=True))
+    swept_lists = {
+        name: _listed(values) for name, values in values_by_name.items() if values is not None
+    }
     audits = [str(name) for name in _listed(audits)]
     if len(swept_lists) != 1 or not audits:
         raise InvalidInput(
@@ -203,11 +206,11 @@ def sweep(
 
 def _listed(values: object) -> list[object]:
     """Return values as a list; one number or word is a list of one."""
-    is_one = isinstance(values, str) or getattr(values, "ndim", 1) == 0
-    return list(values) if isinstance(values, Iterable) and not is_one else [values]
+    is_single = isinstance(values, str) or getattr(values, "ndim", 1) == 0
+    return list(values) if isinstance(values, Iterable) and not is_single else [values]
 
 
-def _words(value: object) -> str:
+def _format_swept(value: object) -> str:
     """Return a value as people read it."""
     return format_number(float(value)) if isinstance(value, SupportsFloat) else str(value)
 

@@ -439,7 +439,7 @@ def test_the_labels_of_people_and_their_features_agree_as_well_as_is_said(apart:
         past = PastFeatures(*rows, {"A": cut}, Gaussian("spherical"), held_out=0.0)
         checks = ModelChecks(past.model, APART.past(), epsilon=0.3)
         checks.check_people("A", people(8_000))
-        found.append(checks.made[0].residual / checks.made[0].standard_error)
+        found.append(checks.self_checks[0].residual / checks.self_checks[0].standard_error)
     assert 0.6 < np.std(found) < quick(1.6, full=1.3)
 
 

@@ -341,7 +341,7 @@ def test_a_doubt_that_is_due_does_not_end_a_simulation() -> None:
     world = table({"A": 0.3, "B": 0.36}, slope=4.0)
     rng = np.random.default_rng(0)
     audit = AdaptiveAudit(world.past(50_000, rng), QUESTION, COSTS, assist=Assist())
-    for came in run_block_by_block(audit, DeniedPeople.of(audit, world), rng):
+    for came in run_block_by_block(audit, DeniedPeople.of_world(audit, world), rng):
         assert came > 0
         if audit.features >= 300:
             break

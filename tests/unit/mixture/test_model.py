@@ -48,7 +48,7 @@ def model_of_approved(
 def free_checks(model: MixtureModel, past: Past) -> list[SelfCheck]:
     checks = ModelChecks(model, past, epsilon=0.0)  # nothing is too small to matter
     checks.check_for_free()
-    return checks.made
+    return checks.self_checks
 
 
 def test_a_model_recovers_the_laws_and_checks_itself() -> None:

@@ -60,7 +60,7 @@ def random_case(seed: int) -> tuple[CellWorld, Past, Question, Costs]:
 def test_a_run_in_blocks_can_be_replayed_by_ask_and_tell(seed: int) -> None:
     world, past, question, costs = random_case(seed)
     block = Recording(past, question, costs)
-    run_in_blocks(block, DeniedPeople.of(block, world), np.random.default_rng(seed))
+    run_in_blocks(block, DeniedPeople.of_world(block, world), np.random.default_rng(seed))
     finding = block.conclude()
     assume(block.labels <= quick(1_500, full=5_000))  # one by one takes a millisecond a label
     single = AdaptiveAudit(past, question, costs)
@@ -86,7 +86,7 @@ def test_a_run_in_blocks_can_be_replayed_by_ask_and_tell(seed: int) -> None:
 def test_groups_may_come_in_another_order_than_the_worlds() -> None:
     turned = CellWorld.from_shares({"B": (0.1, 0.1, 0.8, 0.4), "A": (0.3, 0.1, 0.6, 0.5)})
     audit = AdaptiveAudit(turned.past(), QUESTION, Costs())
-    run_in_blocks(audit, DeniedPeople.of(audit, WORLD), np.random.default_rng(0))
+    run_in_blocks(audit, DeniedPeople.of_world(audit, WORLD), np.random.default_rng(0))
     for group, spending in audit.spending.items():
         failed = spending.failures / spending.labels
         assert abs(failed - (1.0 - WORLD.r[group])) < 4.0 * 0.5 / spending.labels**0.5
