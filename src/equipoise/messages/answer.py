@@ -103,35 +103,49 @@ class Answer:
         """What the verdict says, in words, with its error probability."""
         if self.verdict is Verdict.FAIR or self.verdict is Verdict.UNFAIR:
             return f"{state_verdict(self.question, self.verdict)} ({self.error_clause})."
-        gap = f"gap is between {self.gap_range.replace(' to ', ' and ')} ({self.error_clause})"
+        # The range is written "2 to 7 points", and a sentence has "between 2 and 7 points".
+        gap_range = self.gap_range.replace(" to ", " and ")
+        gap = f"gap is between {gap_range} ({self.error_clause})"
         if self.contradiction is not None:
             return (
                 "The data contradict an assumption, so there is no verdict. Without the assumption "
                 f"the {gap}."
             )
-        sentence = f"So far the {gap}" if self.verdict is None else f"The {gap}"
-        right = self._right_throughout
-        if not right:
-            return f"{sentence}, so both answers are possible."
-        are_right = f"{right[0]} is right" if len(right) == 1 else "Both answers are right"
-        without = "there is no verdict yet" if self.verdict is None else "the audit gave no verdict"
-        return f"{sentence}. {are_right} for every gap in this range, but {without}."
+        subject = "So far the" if self.verdict is None else "The"
+        return f"{subject} {gap}{self._end_without_verdict()}"
+
+    def _end_without_verdict(self) -> str:
+        """Return how a sentence about the range goes on: what it leaves open, and the full stop."""
+        right_answers = self._right_throughout
+        if not right_answers:
+            return ", so both answers are possible."
+        # A range and a verdict are computed each on its own, so a range may lie where an answer is
+        # right although that answer was not given.
+        subject = "Both answers are"
+        if len(right_answers) == 1:
+            subject = f"{right_answers[0]} is"
+        consequence = "the audit gave no verdict"
+        if self.verdict is None:
+            consequence = "there is no verdict yet"
+        return f". {subject} right for every gap in this range, but {consequence}."
 
     @property
     def _right_throughout(self) -> tuple[Verdict, ...]:
         """The verdicts that are right for every gap in the range."""
-        right = []
+        verdicts = []
+        # Between tolerance and threshold both are right, so both conditions may hold.
         if self.gap.upper <= self.question.threshold:
-            right.append(Verdict.FAIR)
+            verdicts.append(Verdict.FAIR)
         if self.gap.lower > self.question.gamma:
-            right.append(Verdict.UNFAIR)
-        return tuple(right)
+            verdicts.append(Verdict.UNFAIR)
+        return tuple(verdicts)
 
     @property
     def error_clause(self) -> str:
         """The error probability of the verdict, or of the range where there is no verdict."""
         if self.proof is ProofStatus.NOT_PROVEN:
             return "no error probability is proven"
+        # Without a verdict there is only the range to be wrong about.
         level = self.range_level if self.error_level is None else self.error_level
         clause = f"error probability at most {format_level(level)}"
         if self.proof is ProofStatus.UNDER_ASSUMPTIONS:
@@ -165,6 +179,7 @@ class Answer:
         """
         largest = self.largest_estimated
         if largest is not None and largest.estimate is not None:
+            # The finding's own estimate goes first: no page may show two numbers for one gap.
             estimate = largest.estimate if self.gap.estimate is None else self.gap.estimate
             if estimate <= 0.0:
                 return ""
@@ -183,13 +198,14 @@ class Answer:
         begins_with_lower = not RATES[pair.rate].is_worse_if_higher
         if reference is not None:
             begins_with_lower = _is_reference(pair.higher, reference)
-        first, side, second = pair.higher, "above", pair.lower
+        side = "below" if begins_with_lower else "above"
+        distance = _describe_distance(question.gap_scale, gap, side)
+        # With one rate only, the metric has said which rate it is.
+        has_several_rates = len(METRICS[question.metric].rates) > 1
+        rate = f" in the {RATES[pair.rate].words}" if has_several_rates else ""
         if begins_with_lower:
-            first, side, second = pair.lower, "below", pair.higher
-        size = _describe_distance(question.gap_scale, gap, side)
-        several = len(METRICS[question.metric].rates) > 1
-        rate = f" in the {RATES[pair.rate].words}" if several else ""
-        return f"{first}, {size}{side} {second}{rate}"
+            return f"{pair.lower}, {distance}below {pair.higher}{rate}"
+        return f"{pair.higher}, {distance}above {pair.lower}{rate}"
 
     @property
     def meaning(self) -> str:
@@ -234,6 +250,7 @@ def build_answer(finding: Finding, *, is_final: bool = True) -> Answer:
     """
     compared = _compare_groups(finding)
     verdict = finding.verdict if is_final else None
+    # The finding names the pair alone. With its estimate it is one of those compared.
     decided_by = None
     for difference in compared:
         if difference.pair == finding.decided_by:
@@ -276,7 +293,7 @@ def _largest_estimated(compared: Sequence[GroupDifference]) -> GroupDifference |
     largest = None
     largest_estimate = float("-inf")
     for difference in compared:
-        if difference.estimate is None:
+        if difference.estimate is None:  # this pair may be the one with the largest gap
             return None
         if difference.estimate > largest_estimate:
             largest = difference
@@ -314,6 +331,7 @@ def state_verdict(question: Question, verdict: Verdict) -> str:
     Among people who would turn out well, some group is approved more than 5 points less often than
     another
     """
+    # Rates that count the same event share one statement, which lists their people.
     people_by_event: dict[tuple[str, str], list[str]] = {}
     for rate in METRICS[question.metric].rates:
         event = _event_of(rate)
@@ -322,6 +340,7 @@ def state_verdict(question: Question, verdict: Verdict) -> str:
         kind = _PEOPLE.get(frozenset(rate.whole), "")
         people_by_event.setdefault((event, _frequency_word(question, rate)), []).append(kind)
     is_fair = verdict is Verdict.FAIR
+    # FAIR holds of every rate. UNFAIR establishes that one of them differs, and not which.
     conjunction = "and" if is_fair else "or"
     statements = []
     for (event, frequency), people in people_by_event.items():
@@ -341,6 +360,7 @@ def _event_of(rate: Rate) -> str | None:
         return None
     for cells, event in _EVENTS.items():
         if rate.part == cells & rate.whole:
+            # A denied person had no chance to turn out in any way.
             is_denied = rate.whole == {"fn", "tn"}
             return event.replace("turns", "would turn") if is_denied else event
     return None
@@ -384,14 +404,20 @@ def _verdict_bound(question: Question, verdict: Verdict, side: str) -> str:
     points = format_number(gap * 100.0)  # as the user gave it, so nothing is rounded
     if question.gap_scale is not GapScale.RATIO:
         return f"{points} point{'' if points == '1' else 's'} {side}"
-    above = _share_of_lower(gap)
-    share_above = "" if above is None else f"{(round_up if is_fair else round_down)(above, 1)}%"
-    share_above = share_above.replace(".0%", "%")
+    seen_from_higher = f"{points}%"
+    seen_from_lower = ""
+    share_of_lower = _share_of_lower(gap)
+    if share_of_lower is not None:
+        # FAIR excludes larger gaps and UNFAIR exceeds this one: each is rounded to its safe side.
+        rounded = round_up(share_of_lower, 1) if is_fair else round_down(share_of_lower, 1)
+        seen_from_lower = f"{rounded}%".replace(".0%", "%")
     # The words of a side are those of its two ends, such as "less or more".
     below_word, _, above_word = side.partition(" or ")
     if above_word:
-        return f"{points}% {below_word} or {share_above} {above_word}"
-    return f"{share_above if side in ('more', 'above') else f'{points}%'} {side}"
+        return f"{seen_from_higher} {below_word} or {seen_from_lower} {above_word}"
+    if side in ("more", "above"):
+        return f"{seen_from_lower} {side}"
+    return f"{seen_from_higher} {side}"
 
 
 def _share_of_lower(gap: float) -> float | None:
@@ -406,6 +432,7 @@ def _describe_distance(scale: GapScale, gap: float | None, side: str) -> str:
     if scale is not GapScale.RATIO:
         points = format_number(gap * 100.0, 3)
         return f"{points} point{'' if points == '1' else 's'} "
+    # The group that is named first is measured by the rate of the second.
     percent = _share_of_lower(gap) if side == "above" else 100.0 * gap
     if percent is None:
         return ""
@@ -425,6 +452,7 @@ def _state_by_names(question: Question, verdict: Verdict) -> str:
     side = {"below": "below", "above": "above", "both": "from"}[question.comparison.direction]
     if side == "from":
         bound = _verdict_bound(question, verdict, "below or above")
+        # By ratio each side has a number of its own, and then both words stay.
         bound = bound.replace(" below or above", " away from")
     else:
         bound = _verdict_bound(question, verdict, side)
@@ -441,13 +469,9 @@ def _is_reference(group: str, reference: str) -> bool:
 
 def name_gap_unit(question: Question) -> str:
     """Return the unit in which hundredths of the gap are given."""
-    is_ratio = question.gap_scale is GapScale.RATIO
-    return "percent of the highest rate" if is_ratio else "percentage points"
+    return question.gap_scale.unit
 
 
 def format_gap(question: Question, share: float, figures: int = 6) -> str:
     """Return a gap in the unit of the question, with so many significant figures at most."""
-    points = format_number(share * 100.0, figures)
-    if question.gap_scale is GapScale.RATIO:
-        return f"{points}% of the highest rate"
-    return f"{points} point{'' if points == '1' else 's'}"
+    return question.gap_scale.format_gap(share, figures)

@@ -137,6 +137,7 @@ class FormSpelling:
         if argument == "merge_groups" and isinstance(value, Mapping):
             choices = []
             for name, values in value.items():
+                # A group that has the new name already need not join itself.
                 joined = [part for part in values if part != name]
                 choices.append(f"“{GROUP_CHOICES['join:']} {name}” for {field_text(joined)}")
             return self.separator.join(choices)

@@ -185,6 +185,7 @@ def plain_value(value: Any) -> Any:
         return {name: plain_value(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [plain_value(part) for part in value]
+    # Dates are left, and History.read takes them as text, too.
     return value if isinstance(value, bool | int | float | str | None) else str(value)
 
 

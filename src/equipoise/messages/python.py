@@ -56,6 +56,7 @@ def spell_value(value: Any) -> str:
         return "{" + ", ".join(entries) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(spell_value, value)) + "]"
+    # A date is written as text, so that the call needs no import.
     return repr(str(value) if isinstance(value, datetime.date) else value)
 
 

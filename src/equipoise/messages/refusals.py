@@ -118,5 +118,5 @@ def fill_in(refusal: Refusal, fix: str) -> str:
 def _as_call(fix: SuggestedCommand) -> str:
     arguments = [repr(argument) for argument in fix.arguments]
     if fix.needs_reason:
-        arguments.append("why")
+        arguments.append("why")  # without quotes: the caller puts a reason in its place
     return f"{fix.method}({', '.join(arguments)})"

@@ -65,9 +65,10 @@ class ShellSpelling:
 
     def setting(self, argument: str, value: Any) -> str | None:
         """Return the option with its value, once for each of several values."""
-        option = OPTIONS[argument]
+        option = OPTIONS[argument]  # an argument that is missing there is a mistake of ours
         if option is None or argument == "confirm":
             return option
+        # A plain value is treated as that of a single role without a name.
         by_role = value if isinstance(value, Mapping) else {"": value}
         typed_options = []
         for role, role_values in by_role.items():

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
 from typing import Any, Protocol
@@ -215,12 +215,11 @@ class Spelling(Protocol):
 def fill_in(message: Message, spelling: Spelling) -> str:
     """Return the text of a message, as one surface writes arguments."""
     formatter = _MessageFormatter(message, spelling)
-
     parts = re.split(r"\[\[(.*?)\]\]", TEXTS[message.code])
     texts = []
     for index, part in enumerate(parts):
         is_optional = index % 2 == 1  # re.split puts what is between brackets at odd places
-        formatter.is_complete = True
+        formatter.is_complete = True  # each part stands or falls by its own fields
         text = formatter.format(part)
         if formatter.is_complete or not is_optional:
             texts.append(text)
@@ -248,6 +247,7 @@ class _MessageFormatter(Formatter):
     def _text_of(self, field_name: str, spec: str) -> str | None:
         if field_name.startswith("@"):
             return self._mention(field_name[1:])
+        # Where the fixes cannot be written here, the fallback behind the colon takes their place.
         if field_name == "fix":
             return self._fixes() or self._mention(spec)
         value = self.message.fields[field_name]
@@ -260,9 +260,9 @@ class _MessageFormatter(Formatter):
         if spec in ("leave_out", "merge_groups"):
             return self.spelling.setting(spec, value)
         if spec == "spellings":
-            readings = (
-                f"{list_with_counts(value[label])} are read as {label!r}" for label in value
-            )
+            readings = []
+            for label, row_counts in value.items():
+                readings.append(f"{list_with_counts(row_counts)} are read as {label!r}")
             return "; ".join(readings)
         return format_value(value, spec)
 
@@ -274,6 +274,7 @@ class _MessageFormatter(Formatter):
         return self.spelling.setting(argument, Placeholder(value) if value.isupper() else value)
 
     def _fixes(self) -> str:
+        # One set for all fixes: what an earlier one lists in full is not listed again.
         listed: set[frozenset[str]] = set()
         settings = [
             self.spelling.setting(fix.argument, list_choices_once(fix.argument_value, listed))
@@ -285,20 +286,39 @@ class _MessageFormatter(Formatter):
 
 def format_value(value: Any, spec: str) -> str:
     """Return a field as its place in a text asks for it."""
-    if "|" in spec:
+    if "|" in spec:  # the verb, or the pronoun, that goes with a count
         singular, plural = spec.split("|")
         return singular if value == 1 else plural
     if spec == "plain":
-        if isinstance(value, list | tuple):
-            return ", ".join(map(str, value))
-        return f"{value:,}" if isinstance(value, int) else str(value)
+        return _format_plainly(value)
     if spec == "and":
-        texts = [repr(part) for part in value]
-        return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+        return _join_with_and([repr(part) for part in value])
     if spec == "all":
         return ", ".join(value) or "none"
+    return _format_by_type(value, spec)
+
+
+def _format_plainly(value: Any) -> str:
+    """Return a value without quotes."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _join_with_and(texts: Sequence[str]) -> str:
+    """Return texts as a list whose last part follows an "and"."""
+    if len(texts) < 2:
+        return "".join(texts)
+    return f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def _format_by_type(value: Any, spec: str) -> str:
+    """Return a number, values with their rows, a text or a list, each in its usual form.
+
+    ``spec`` is the noun of a number, or how many values of a list are shown; it may be empty.
+    """
     if isinstance(value, int):
-        return f"{value:,}" if not spec else count_text(value, spec)
+        return count_text(value, spec) if spec else f"{value:,}"
     if isinstance(value, Mapping) and not spec:
         return list_with_counts(value)
     if isinstance(value, str):
