@@ -46,7 +46,7 @@ def test_the_regions_are_never_wrong_if_the_class_holds(kind: str) -> None:
     said = re.search(r"unsure about ([\d.]+)% of people", rule.description)
     assert said is not None
     assert float(said[1]) / 100.0 == pytest.approx(unsure(rule), abs=0.02)
-    assert ", 0 of 2," in rule.words
+    assert ", 0 of 2," in rule.description
     assert rule.fresh.mean() == pytest.approx(0.7, abs=0.03)
 
 
