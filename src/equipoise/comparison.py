@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 
 from equipoise._arrays import Array
 from equipoise._json import JsonValue
+from equipoise.display import format_number
 from equipoise.errors import InvalidInput, UnknownName, require_kind
 
 WITHIN = " | "
@@ -58,6 +59,25 @@ class GapScale(StrEnum):
     def noun(self) -> str:
         """What the gap is called: a difference, or how much the lower rate falls short."""
         return "difference" if self is GapScale.DIFFERENCE else "shortfall"
+
+    @property
+    def unit(self) -> str:
+        """The unit in which hundredths of a gap are given."""
+        is_difference = self is GapScale.DIFFERENCE
+        return "percentage points" if is_difference else "percent of the highest rate"
+
+    def format_gap(self, gap: float, figures: int = 6) -> str:
+        """Write a gap with its unit, with so many significant figures at most.
+
+        Examples
+        --------
+        >>> GapScale.DIFFERENCE.format_gap(0.05), GapScale.RATIO.format_gap(0.2)
+        ('5 points', '20% of the highest rate')
+        """
+        hundredths = format_number(100.0 * gap, figures)
+        if self is GapScale.RATIO:
+            return f"{hundredths}% of the highest rate"
+        return f"{hundredths} point{'' if hundredths == '1' else 's'}"
 
     def gap(self, low: ArrayLike, high: ArrayLike) -> Array:
         """Return how far a lower and a higher rate are apart; not positive where low >= high.
@@ -136,7 +156,8 @@ class Comparison(JsonValue):
     >>> from equipoise import Question
     >>> print(Question("equal_opportunity", compare=Comparison(against="White", direction="below")))
     equal opportunity: FAIR if the gap (the largest difference between groups, each against White,
-    where it is below) <= 0.05, UNFAIR if the gap > 0.1, wrong with probability <= 0.05
+    where it is below) is at most 5 points, UNFAIR if it is above 10 points, error probability at
+    most 5%
     """
 
     by: Literal["difference", "ratio"] = "difference"

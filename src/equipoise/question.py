@@ -10,7 +10,7 @@ from typing import Literal
 
 from equipoise._json import JsonValue
 from equipoise.comparison import Comparison, GapScale, ResolvedComparison, as_comparison
-from equipoise.display import format_number
+from equipoise.display import format_level, format_number
 from equipoise.errors import (
     InvalidInput,
     UnknownName,
@@ -71,11 +71,11 @@ class Question(JsonValue):
     Examples
     --------
     >>> print(Question("demographic_parity", gamma=0.2, epsilon=0.05, compare="ratio"))
-    demographic parity as a ratio: FAIR if the gap (1 - lowest/highest rate) <= 0.2,
-    UNFAIR if the gap > 0.25, wrong with probability <= 0.05
+    demographic parity as a ratio: FAIR if the gap (1 - lowest/highest rate) is at most 20% of the
+    highest rate, UNFAIR if it is above 25% of the highest rate, error probability at most 5%
     >>> print(Question("equal_opportunity", gamma=0.05, epsilon=0.05, delta=0.05))
-    equal opportunity: FAIR if the gap (the largest difference between groups) <= 0.05,
-    UNFAIR if the gap > 0.1, wrong with probability <= 0.05
+    equal opportunity: FAIR if the gap (the largest difference between groups) is at most 5 points,
+    UNFAIR if it is above 10 points, error probability at most 5%
     """
 
     metric: str = "equalized_odds"
@@ -171,16 +171,16 @@ class Question(JsonValue):
         if self.gap_scale is GapScale.RATIO:
             metric_words = f"{metric_words} as a ratio"
             gap_words = "1 - lowest/highest rate"
-        risk = f"wrong with probability <= {format_number(self.level_wrong_fair)}"
+        wrong_fair = format_level(self.level_wrong_fair)
+        risk = f"error probability at most {wrong_fair}"
         if self.level_wrong_fair != self.level_wrong_unfair:
-            risk = (
-                f"a wrong FAIR with probability <= {format_number(self.level_wrong_fair)}, "
-                f"a wrong UNFAIR with probability <= {format_number(self.level_wrong_unfair)}"
-            )
+            wrong_unfair = format_level(self.level_wrong_unfair)
+            risk = f"error probability at most {wrong_fair} for FAIR and {wrong_unfair} for UNFAIR"
+        tolerance = self.gap_scale.format_gap(self.gamma)
+        threshold = self.gap_scale.format_gap(self.threshold, 10)
         return (
-            f"{metric_words}: FAIR if the gap ({gap_words}{self.comparison.words}) "
-            f"<= {format_number(self.gamma)}, UNFAIR if the gap > "
-            f"{format_number(self.threshold, 10)}, {risk}"
+            f"{metric_words}: FAIR if the gap ({gap_words}{self.comparison.words}) is at most "
+            f"{tolerance}, UNFAIR if it is above {threshold}, {risk}"
         )
 
 

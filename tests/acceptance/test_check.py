@@ -28,8 +28,8 @@ def test_it_shows_the_naive_answers_and_the_honest_one(loans: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
     (naive,) = (line for line in done.stdout.splitlines() if "approved rows only" in line)
-    assert " 0.0% " in naive
-    assert "wrong: the data rule it out" in naive
+    assert " 0.0 " in naive
+    assert "wrong: the data rule it" in naive
     text = " ".join(done.stdout.split())
     assert text.startswith("UNFAIR. Among people who would turn out well or among people who would")
     assert "because: whatever the denied would have done, the gap is above 0.05" in text

@@ -229,9 +229,8 @@ def test_nothing_for_people_is_in_e_notation(tmp_path: Path) -> None:
     ]
     for text in texts:
         assert not e_notation.search(text), e_notation.search(text)
-    assert "0.0000001" in str(finding)
     assert "0.00001%" in str(finding)
-    assert "0.000001" in str(finding)
+    assert "0.0001 points" in str(finding.question)
 
 
 def test_bounds_are_rounded_outwards() -> None:

@@ -96,7 +96,7 @@ def test_a_ratio_lives_in_a_ledger(tmp_path: Path) -> None:
     finding = live.status().finding
     assert finding is not None
     assert finding.verdict == "UNFAIR"
-    assert "a shortfall of at most 0.2 is ruled out" in finding.reason
+    assert "a shortfall of at most 20% of the highest rate is ruled out" in finding.reason
     assert WORLD.gap(RATIO.metric, "ratio") in Interval(finding.lower, finding.upper)
     assert json.loads(finding.to_json())["question"]["compare"] == "ratio"
     live.close_ledger()

@@ -28,7 +28,6 @@ from equipoise.audits.base import Audit, CorrectionCounts, RandomAcceptCounts, S
 from equipoise.audits.design import AuditDesign
 from equipoise.audits.replay import Replayer
 from equipoise.audits.scores import Assist, ScoreRecords, ScoreSampler, sample_block
-from equipoise.display import format_number
 from equipoise.errors import InvalidInput, ProtocolError, UnknownName, require_kind
 from equipoise.evidence.evidence import Evidence
 from equipoise.evidence.intervals import rough_ranges, success_estimates
@@ -558,13 +557,13 @@ class AdaptiveAudit(Audit):
         return self._make_finding(Verdict.INCONCLUSIVE, why, missing)
 
     def _report_verdict(self, verdict: Verdict) -> Finding:
-        refuted_gaps = f"of at most {format_number(self.question.gamma)}"
+        scale = self.question.gap_scale
+        refuted_gaps = f"of at most {scale.format_gap(self.question.gamma)}"
         if verdict is Verdict.FAIR:
-            refuted_gaps = f"above {format_number(self.question.threshold, 10)}"
-        noun = self.question.gap_scale.noun
+            refuted_gaps = f"above {scale.format_gap(self.question.threshold, 10)}"
         if contradicts_interval(self._design, self.evidence, verdict):
             return self._conclude("the evidence and the interval of the gap contradict each other")
-        return self._make_finding(verdict, f"a {noun} {refuted_gaps} is ruled out")
+        return self._make_finding(verdict, f"a {scale.noun} {refuted_gaps} is ruled out")
 
     def _make_finding(
         self, verdict: Verdict, reason: str, missing: tuple[str, ...] = ()

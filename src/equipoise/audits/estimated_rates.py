@@ -15,7 +15,6 @@ import numpy as np
 from equipoise._arrays import Array
 from equipoise.audits.base import Audit
 from equipoise.comparison import Comparison, ResolvedComparison
-from equipoise.display import format_number
 from equipoise.errors import InvalidInput
 from equipoise.finding import Finding, Interval
 from equipoise.history.past import Goal, Past
@@ -187,6 +186,7 @@ def finding_from_rates(audit: Audit, estimates: RateEstimates) -> Finding:
     groups = audit.cells.groups
     gaps = compare_rates(estimates.rates, estimates.low, estimates.high, question.resolve(groups))
     estimate, lower, upper = (float(gap) for gap in gaps)
+    scale = question.gap_scale
     limit = question.gamma + question.epsilon / 2.0
     is_unfair = estimate > limit
     side = "above" if is_unfair else "at most"
@@ -195,8 +195,8 @@ def finding_from_rates(audit: Audit, estimates: RateEstimates) -> Finding:
         verdict=Verdict.UNFAIR if is_unfair else Verdict.FAIR,
         lower=lower,
         upper=upper,
-        reason=f"the estimated {question.gap_scale.noun} {format_number(estimate, 4)} is {side} "
-        f"gamma + epsilon/2 = {format_number(limit)}",
+        reason=f"the estimated {scale.noun} of {scale.format_gap(estimate, 3)} is {side} "
+        f"{scale.format_gap(limit)} (tolerance plus half the margin)",
         estimate=estimate,
         rates=_interval_table(outcomes_to_estimate(question), groups, estimates),
         p_hat=_table_by_name(outcomes_to_estimate(question), groups, estimates.p_hat),

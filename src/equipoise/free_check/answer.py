@@ -14,7 +14,8 @@ import numpy as np
 
 from equipoise._arrays import Array
 from equipoise.cells import Cells, GroupCells
-from equipoise.display import Row, format_count, format_level, format_number, round_down, round_up
+from equipoise.comparison import GapScale
+from equipoise.display import Row, format_count, format_level
 from equipoise.errors import InvalidInput, UnknownName, few_of, require_kind
 from equipoise.finding import Finding, GroupShares, Interval, ProofStatus, separation
 from equipoise.free_check.assumptions import Assume
@@ -68,7 +69,11 @@ class Check(Finding):
         lines = [super().__str__()]
         for group, base_rate in self.base_rates.items():
             lines.append(f"  would do well  {group}: {base_rate.percent}")
-        answers = [f"{method}: {_format_gap(gap)}" for method, gap in self._naive_gaps.items()]
+        scale = self.question.gap_scale
+        answers = []
+        for method, gap in self._naive_gaps.items():
+            gap_text = "undefined" if gap is None else scale.format_gap(gap, 3)
+            answers.append(f"{method}: {gap_text}")
         lines.append(f"  naive       {'; '.join(answers)}")
         return "\n".join(lines)
 
@@ -94,17 +99,26 @@ class Check(Finding):
         """Return the two naive answers, and then the range that the data support."""
         rows: list[Row] = []
         for method, gap in self._naive_gaps.items():
-            rows.append(_answer_row(method, _format_gap(gap), self.opinion(gap)))
+            hundredths = "undefined" if gap is None else f"{100.0 * gap:.1f}"
+            rows.append(self._answer_row(method, hundredths, self.opinion(gap)))
         assert self.range_level is not None  # a finding fills it in
         level = format_level(self.range_level)
         rows.append(
-            _answer_row(
+            self._answer_row(
                 "all that the data allow",
-                f"{Interval(self.lower, self.upper).hundredths}%",
+                Interval(self.lower, self.upper).hundredths,
                 f"supported (error probability at most {level})",
             )
         )
         return rows
+
+    def _answer_row(self, method: str, hundredths: str, opinion: str) -> Row:
+        unit = "points" if self.question.gap_scale is GapScale.DIFFERENCE else "%"
+        return {
+            "way of counting": method,
+            f"gap in {unit}": hundredths,
+            "what to think of it": opinion,
+        }
 
     def _draw(self, ax: Axes) -> None:
         super()._draw(ax)
@@ -340,8 +354,8 @@ def explain_verdict(
 ) -> str:
     """Return the reason of a verdict, in a sentence."""
     if verdict is Verdict.INCONCLUSIVE:
-        range_text = f"{round_down(gap.lower, 3)} and {round_up(gap.upper, 3)}"
-        return f"the past data leave the gap anywhere between {range_text}"
+        unit = question.gap_scale.unit
+        return f"the historical data allow any gap from {gap.hundredths} {unit}"
     condition = "whatever the denied would have done"
     if inputs.uses_random_accepts:
         condition = "with what the test programme says of the denied"
@@ -349,9 +363,9 @@ def explain_verdict(
         condition = "if cases fall to deciders as if at random"
     elif inputs.assume:
         condition = "under what is assumed"
-    bound = f"above {format_number(question.gamma)}"
+    bound = f"above {question.gap_scale.format_gap(question.gamma)}"
     if verdict is Verdict.FAIR:
-        bound = f"at most {format_number(question.threshold)}"
+        bound = f"at most {question.gap_scale.format_gap(question.threshold, 10)}"
     return f"{condition}, the gap is {bound}"
 
 
@@ -441,11 +455,3 @@ def _gap_if_all_denied_fail(cells: Mapping[str, GroupCells], question: Question)
         return gap_given_r(Cells(cells), r, question.metric, question.comparison)
     except InvalidInput:  # an empty denominator, or no two groups are left to compare
         return None
-
-
-def _answer_row(method: str, gap: str, opinion: str) -> Row:
-    return {"way of counting": method, "gap": gap, "what to think of it": opinion}
-
-
-def _format_gap(gap: float | None) -> str:
-    return "undefined" if gap is None else f"{100 * gap:.1f}%"
