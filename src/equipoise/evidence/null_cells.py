@@ -481,15 +481,18 @@ class BoxParts:
     def cut(self, boxes: Ints) -> CornerCells:
         """Return the parts of some boxes that past rows leave; a box that cannot be cut itself."""
         uncut = np.array([box for box in boxes.tolist() if box not in self._parts], dtype=np.intp)
+        # Other threads read ``_parts`` meanwhile, so a box joins it only once it has all its parts.
+        new_parts = {}
         can_be_cut = self._boxes.can_be_cut(uncut)
         for box in uncut[~can_be_cut].tolist():
-            self._parts[box] = self._boxes.select(np.array([box]))
+            new_parts[box] = self._boxes.select(np.array([box]))
         for parts, box_of_part in self._boxes.parts(uncut[can_be_cut]):
             for box in uncut[can_be_cut].tolist():
                 places = np.flatnonzero(box_of_part == box)
                 # Each round has parts of one piece's boxes; the others must not lose theirs to it.
-                if len(places) or box not in self._parts:
-                    self._parts[box] = parts.select(places)
+                if len(places) or box not in new_parts:
+                    new_parts[box] = parts.select(places)
+        self._parts.update(new_parts)
         return CornerCells.joined([self._parts[box] for box in boxes.tolist()])
 
 

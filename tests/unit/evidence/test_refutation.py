@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from equipoise.cells import GroupCells
 from equipoise.evidence import Evidence, row_answers
 from equipoise.evidence.boxes import PieceBoxes
-from equipoise.evidence.null_cells import CornerCells, NullCells
+from equipoise.evidence.null_cells import BoxParts, CornerCells, NullCells
 from equipoise.evidence.row_answers import RowAnswers
 from equipoise.question import Verdict
 from equipoise.rates import RATES
@@ -123,6 +124,43 @@ def test_boxes_are_cut_as_if_all_of_them_were(seed: int) -> None:
         for verdict in parts:
             expected = min(sum(least[verdict]), wrong_sets[verdict].bar) / len(parts[verdict])
             assert refutation.evidence_for(verdict).e_value == pytest.approx(expected, rel=1e-9)
+
+
+def test_other_threads_see_no_box_without_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Audits share the parts of boxes, and one may look while another is cutting.
+
+    A box that seems to have no parts counts as refuted.
+    """
+    boxes = boxes_of_several_pieces()
+    alone = BoxParts(boxes)
+    places = np.unique(boxes.origin[:, 0], return_index=True)[1]
+    assert len(places) > 2
+    n_parts = [len(alone.cut(np.array([place]))) for place in places]
+    shared = BoxParts(boxes)
+    cut_pieces = CornerCells.parts
+    seen = []
+
+    def look_in_between(
+        cells: CornerCells, chosen: np.ndarray
+    ) -> Iterator[tuple[CornerCells, np.ndarray]]:
+        for parts_of_piece in cut_pieces(cells, chosen):
+            yield parts_of_piece
+            with monkeypatch.context() as context:
+                context.setattr(CornerCells, "parts", cut_pieces)
+                seen.append([len(shared.cut(np.array([place]))) for place in places])
+
+    monkeypatch.setattr(CornerCells, "parts", look_in_between)
+    shared.cut(places)
+    assert len(seen) > 1
+    assert all(n_seen == n_parts for n_seen in seen)
+
+
+def boxes_of_several_pieces() -> CornerCells:
+    rates = tuple(RATES[name] for name in ("true_positive_rate", "false_positive_rate"))
+    counts = GroupCells(300, 100, 600), GroupCells(250, 100, 650)
+    (boxes,) = RowAnswers(rates, counts, 0.15, 0.15, 0.043, 0.043).unfair_covers()
+    assert isinstance(boxes, CornerCells)
+    return boxes
 
 
 def test_a_correction_makes_no_box_anew(monkeypatch: pytest.MonkeyPatch) -> None:
