@@ -32,7 +32,7 @@ def test_it_shows_the_naive_answers_and_the_honest_one(loans: Path) -> None:
     assert "wrong: the data rule it" in naive
     text = " ".join(done.stdout.split())
     assert text.startswith("UNFAIR. Among people who would turn out well or among people who would")
-    assert "because: whatever the denied would have done, the gap is above 0.05" in text
+    assert "because: whatever the denied would have done, the gap is above 5 points" in text
 
 
 def test_its_json_says_the_same_as_the_library(loans: Path) -> None:
