@@ -18,11 +18,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import log
+from typing import NamedTuple
 
 import numpy as np
 
 from equipoise._arrays import Array, Flags, Ints
-from equipoise.evidence.bets import bet_shares, move_gap
+from equipoise.evidence.bets import bet_shares, map_coefficients, move_gap
 from equipoise.evidence.claims import Claim, Piece
 from equipoise.evidence.null_cells import CornerCells, LabelBets
 from equipoise.evidence.past_rows import ABOVE_ALL_LEVELS, Gains, range_of
@@ -53,7 +54,10 @@ class PieceBoxes:
         self.grid_a = shared.grid(self.rates, piece.a)
         self.grid_b = shared.grid(self.rates, piece.b)
         self.sides = [piece.near] + ([-piece.near] if piece.on_side(-piece.near) else [])
+        # Rows of a bet strongly, rows of b do, and those of b the other way too, because the rate
+        # of b is exactly t. Where an opposite claim has this third bet, it is not there twice.
         n_strong = sum(2 if self._has_opposite(claim) else 3 for claim in piece.claims)
+        # The log gain with which one strong bet, of its small part of the stake, is at the bar.
         self.needed = log(shared.bar) - log(STRONG_SHARE / n_strong)
         self.bold = shared.bold_tilt(piece.a, piece.b)
         self.bold_share = shared.bold_share(piece.a, piece.b)
@@ -61,6 +65,9 @@ class PieceBoxes:
     def standing_boxes(self) -> CornerCells:
         """Return the boxes that stand before the first label."""
         first, last = self._windows()
+        # A population has a level of every rate. So a candidate that is left without a level of
+        # some rate holds no population that past rows leave. Counts may decide which boxes there
+        # are, and how far labels bet, but nothing else (guarantees, 3.21).
         is_open = (first <= last).all(axis=0)
         is_near = is_open & self._is_near()
         near_boxes = self._near_boxes(is_near, first, last)
@@ -72,12 +79,12 @@ class PieceBoxes:
         ``first`` and ``last`` are the levels that strong bets leave, as :meth:`_windows` has them.
         """
         i, j = np.nonzero(is_near)
-        gains = {}
+        sides = {}
         for claim in self.piece.claims:
-            place = self.rates.index(claim.rate)
-            a = self._gains(claim, is_group_a=True), i
-            b = self._gains(claim, is_group_a=False), j
-            gains[claim] = _least_gain(a, b, first[place, i, j], last[place, i, j])
+            side_a = SideGains(self._gains(claim, is_group_a=True), i)
+            side_b = SideGains(self._gains(claim, is_group_a=False), j)
+            sides[claim] = side_a, side_b
+        gains = self._least_gains(sides, first[:, i, j], last[:, i, j])
         origin = np.stack([np.zeros_like(i), i, j], axis=1)
         boxes = self._with_bets(self._box(i, i, j), gains, origin)
         return boxes.select(self._places_standing(boxes))
@@ -85,6 +92,8 @@ class PieceBoxes:
     def _deep_boxes(self, is_deep: Flags) -> CornerCells:
         """Return one box for the deep candidates of every row of b."""
         row = np.flatnonzero(is_deep.any(axis=0))
+        # From the first deep candidate of a row to its last: a box that is too large only has less
+        # evidence, and the candidate nearest to the outside is the hardest for labels anyway.
         first, last = range_of(is_deep.T)
         box = self._box(first[row], last[row], row)
         return self._with_bets(box, {}, _no_origin(len(row)))
@@ -99,18 +108,31 @@ class PieceBoxes:
         self.shared.keep_few_cut_sides()
         gains_by_claim = self._gains_of_cut_sides(cut)
         first, last = self._windows_of_parts(cut, gains_by_claim)
-        is_open = np.flatnonzero((first <= last).all(axis=0))
-        cut = cut.select(is_open)
-        gains = {}
+        open_parts = np.flatnonzero((first <= last).all(axis=0))
+        cut = cut.select(open_parts)
+        sides = {}
         for claim, (gains_a, gains_b) in gains_by_claim.items():
-            place = self.rates.index(claim.rate)
-            a = gains_a, cut.side_a
-            b = gains_b, cut.side_b
-            gains[claim] = _least_gain(a, b, first[place, is_open], last[place, is_open])
-        origin = _no_origin(len(is_open))
+            sides[claim] = SideGains(gains_a, cut.side_a), SideGains(gains_b, cut.side_b)
+        gains = self._least_gains(sides, first[:, open_parts], last[:, open_parts])
+        # A part is cut no further, so nobody asks where it comes from.
+        origin = _no_origin(len(open_parts))
         parts = self._with_bets(cut.ends, gains, origin, bets.select(cut.parent))
         standing = self._places_standing(parts)
         return parts.select(standing), cut.parent[standing]
+
+    def _least_gains(
+        self, sides: dict[Claim, tuple[SideGains, SideGains]], first: Ints, last: Ints
+    ) -> dict[Claim, Array]:
+        """Return the log gain of past rows at the corners of boxes, by claim.
+
+        ``sides`` are those of a and of b; ``first`` and ``last`` the levels that strong bets leave,
+        shape (rates, boxes).
+        """
+        gains = {}
+        for claim, (side_a, side_b) in sides.items():
+            place = self.rates.index(claim.rate)
+            gains[claim] = _least_gain(side_a, side_b, first[place], last[place])
+        return gains
 
     def _gains_of_cut_sides(self, cut: CutBoxes) -> dict[Claim, tuple[Gains, Gains]]:
         """Return what rows of a and of b make of bets on each claim over sides that were cut."""
@@ -144,6 +166,7 @@ class PieceBoxes:
                     claim, self.piece.b, self._place(is_group_a=False), cut.cells_b
                 )
                 windows.append((start[cut.side_b], end[cut.side_b]))
+            # Several claims may be about one rate: only a level that all of them leave is left.
             for start, end in windows:
                 first[place] = np.maximum(first[place], start)
                 last[place] = np.minimum(last[place], end)
@@ -151,6 +174,7 @@ class PieceBoxes:
 
     def _places_standing(self, boxes: CornerCells) -> Ints:
         """Return the places of the boxes that past rows alone do not refute."""
+        # Before the first label all bets together may be at the bar although no strong one is.
         return np.flatnonzero(boxes.evidence(boxes.log_stake) < self.shared.bar)
 
     # -- which boxes there are -------------------------------------------------------------------
@@ -172,6 +196,7 @@ class PieceBoxes:
             if not self._has_opposite(claim):
                 strong = self.shared.opposite(claim, self.piece.b, self.rates)
                 windows_b.append(range_of(strong < self.needed))
+            # axes: cell of a's grid, cell of b's grid
             first[place] = np.maximum(first[place], gains_a.first[:, None])
             last[place] = np.minimum(last[place], gains_a.last[:, None])
             for start, end in windows_b:
@@ -236,17 +261,21 @@ class PieceBoxes:
 
         ``origin`` says where boxes come from. Parts of boxes have the bets on labels of the whole.
         """
-        stakes_by_side = [self._stakes_of_side(side, gains, len(box[0])) for side in self.sides]
-        log_stake = np.concatenate([stakes.log_stake for stakes in stakes_by_side], axis=2)
-        share_before = np.concatenate([stakes.log_share_before for stakes in stakes_by_side])
-        # Bets on labels of all sides stand in turn.
-        label_bet = np.concatenate(
-            [
-                place * self._n_label_bets + stakes.label_bet
-                for place, stakes in enumerate(stakes_by_side)
-            ]
-        )
+        log_stakes = []
+        shares_before = []
+        label_bets = []
+        for place, side in enumerate(self.sides):
+            stakes = self._stakes_of_side(side, gains, len(box[0]))
+            log_stakes.append(stakes.log_stake)
+            shares_before.append(stakes.log_share_before)
+            # Bets on labels of all sides stand in turn.
+            label_bets.append(place * self._n_label_bets + stakes.label_bet)
+        log_stake = np.concatenate(log_stakes, axis=2)
+        label_bet = np.concatenate(label_bets)
+        # Sizes of label bets follow the past's counts, which are all there before the first label.
+        # Given the rows a label is a coin with mean lam, whatever they were (3.21, lemma 2).
         if bets is None:
+            share_before = np.concatenate(shares_before)
             share_left = self._share_left_to_labels(log_stake, share_before, label_bet)
             bets = self._label_bets(box).scaled(share_left)
         return self._assembled(box, log_stake, bets, label_bet, origin)
@@ -280,6 +309,7 @@ class PieceBoxes:
         win it at populations that are hardly outside of the box.
         """
         needed = log(self.shared.bar)
+        # Of the four corners the one counts at which the bet has won least.
         share_left = (needed - log_stake.min(axis=0)) / (needed - log_share_before)
         share = np.full((log_stake.shape[1], self._n_label_bets * len(self.sides)), 1.0)
         # Several bets on past rows go with one bet on labels: what has won most decides.
@@ -289,9 +319,12 @@ class PieceBoxes:
 
     def _label_bets(self, box: tuple[Array, Array]) -> LabelBets:
         """Return the bets on labels of boxes, those of all sides in turn."""
-        bets_by_side = [self._label_bets_of_side(box, side) for side in self.sides]
-        starts = [np.broadcast_to(start[..., None], slope.shape) for start, slope in bets_by_side]
-        slopes = [slope for _, slope in bets_by_side]
+        starts = []
+        slopes = []
+        for side in self.sides:
+            start, slope = self._label_bets_of_side(box, side)
+            starts.append(np.broadcast_to(start[..., None], slope.shape))
+            slopes.append(slope)
         return LabelBets(np.concatenate(starts, axis=2), np.concatenate(slopes, axis=2))
 
     def _label_bets_of_side(self, box: tuple[Array, Array], side: int) -> tuple[Array, Array]:
@@ -301,31 +334,41 @@ class PieceBoxes:
         """
         low, high = box
         corner = np.stack([high[:, 0], low[:, 1]] if side > 0 else [low[:, 0], high[:, 1]])
-        active, depth, unit = self._soonest_rate(side, corner)
-        gap_steps = self.shared.sizes * unit[:, None] + depth[:, None]
+        way_out = self._soonest_way_out(side, corner)
+        # From inside the piece the gap has to move to its edge before it moves by a bet's size.
+        gap_steps = self.shared.sizes * way_out.unit[:, None] + way_out.depth[:, None]
+        # axes: box, corner (one), size
         direction = np.full((len(low), 1, 1), side)
-        aim = self._aim(side, active)
+        aim = self._aim(side, way_out.claim)
         rho = move_gap(corner[..., None, None], aim, direction, gap_steps[:, None])
         rho = rho[:, :, 0]  # there is one corner
         start = corner[..., None]
+        # The factor rho / x of an outcome of 1 is 1 + slope (1 - x), which is solved for the slope.
         return corner, (rho - start) / np.maximum(start * (1.0 - start), 1e-9)
 
-    def _soonest_rate(self, side: int, corner: Array) -> tuple[Ints, Array, Array]:
-        """Return by which claim labels leave each box soonest, how deep it is there, and the unit.
+    def _soonest_way_out(self, side: int, corner: Array) -> WayOut:
+        """Return by which claim labels leave each box soonest.
 
-        ``corner`` has the unknowns of a and b, shape (2, boxes); claims are numbered on the side.
+        ``corner`` has the unknowns of a and b, shape (2, boxes).
         """
-        claims = self.piece.on_side(side)
-        measured = [self._beyond(claim, *corner) for claim in claims]
-        units = np.stack([unit for _, unit in measured])
-        depths = np.stack([np.maximum(-beyond, 0.0) for beyond, _ in measured])
-        paces = np.stack([self._pace(claim, corner) for claim in claims])
+        depths_by_claim = []
+        units_by_claim = []
+        paces_by_claim = []
+        for claim in self.piece.on_side(side):
+            beyond, unit = self._beyond(claim, *corner)
+            depths_by_claim.append(np.maximum(-beyond, 0.0))
+            units_by_claim.append(unit)
+            paces_by_claim.append(self._pace(claim, corner))
+        # axes: claim of the side, box
+        depths = np.stack(depths_by_claim)
+        units = np.stack(units_by_claim)
+        paces = np.stack(paces_by_claim)
         # labels needed to move the gap out of the piece by epsilon, up to a common factor
         effort = (depths + self.shared.answers.epsilon * units) ** 2 / np.maximum(paces, 1e-12)
-        active = effort.argmin(axis=0)
-        depth = np.take_along_axis(depths, active[None], 0)[0]
-        unit = np.take_along_axis(units, active[None], 0)[0]
-        return active, depth, unit
+        claim_places = effort.argmin(axis=0)
+        depth = np.take_along_axis(depths, claim_places[None], 0)[0]
+        unit = np.take_along_axis(units, claim_places[None], 0)[0]
+        return WayOut(claim_places, depth, unit)
 
     def _pace(self, claim: Claim, corner: Array) -> Array:
         """Return what a label of either group tells about the gap of a claim's rate."""
@@ -337,18 +380,18 @@ class PieceBoxes:
         )
         return np.asarray((corner * (1.0 - corner) * slopes**2).sum(axis=0))
 
-    def _aim(self, side: int, active: Ints) -> Curve:
-        """Return the curves of a and b, first axis, of the active rate of every box."""
-        curves = [
-            self.shared.rows(claim.rate, group).curve
-            for group in (self.piece.a, self.piece.b)
-            for claim in self.piece.on_side(side)
-        ]
-        stacked = Curve.stack(curves)
-        coefficients = (stacked.a, stacked.b, stacked.c, stacked.d)
-        return Curve(
-            *(np.asarray(x).reshape(2, -1)[:, active][..., None, None] for x in coefficients)
-        )
+    def _aim(self, side: int, claim_places: Ints) -> Curve:
+        """Return the curves of a and b, first axis, of the rate by which every box is left."""
+        curves: list[Curve] = []
+        for group in (self.piece.a, self.piece.b):
+            claims = self.piece.on_side(side)
+            curves += [self.shared.rows(claim.rate, group).curve for claim in claims]
+
+        def of_boxes(coefficient: Array) -> Array:
+            # axes: group, claim; then group, box, corner (one), size (the same curve for all)
+            return coefficient.reshape(2, -1)[:, claim_places][..., None, None]
+
+        return map_coefficients(Curve.stack(curves), of_boxes)
 
     def _assembled(
         self,
@@ -363,6 +406,8 @@ class PieceBoxes:
         # axes: side, end of the side, box, bet
         lam = np.stack([low.T, high.T], axis=1)[..., None]
         slope = bets.slope[:, None]
+        # A bet's log is concave in lam, so the ends of a side are all that its least value needs
+        # (3.21, lemma 3).
         factors = np.log(np.stack([1.0 - slope * lam, 1.0 + slope * (1.0 - lam)], axis=1))
         sides = np.repeat(np.array([[self.piece.a, self.piece.b]]), len(low), axis=0)
         return CornerCells(
@@ -378,6 +423,31 @@ class PieceBoxes:
             origin=origin,
             pieces=(self,),
         )
+
+
+class WayOut(NamedTuple):
+    """How labels leave every box soonest, where a truth on one side does.
+
+    Attributes
+    ----------
+    claim
+        The place, among the claims of the side, of the one whose gap moves out soonest.
+    depth
+        How far the box's corner is inside the piece, as the difference of a's rate.
+    unit
+        How far the rate moves per unit of the gap.
+    """
+
+    claim: Ints
+    depth: Array
+    unit: Array
+
+
+class SideGains(NamedTuple):
+    """What a group's rows gain over some sides, and which of these sides every box has."""
+
+    gains: Gains
+    side: Ints
 
 
 @dataclass(frozen=True)
@@ -443,29 +513,29 @@ def _no_origin(n_boxes: int) -> Ints:
     return np.full((n_boxes, 3), -1)
 
 
-def _least_gain(a: tuple[Gains, Ints], b: tuple[Gains, Ints], first: Ints, last: Ints) -> Array:
+def _least_gain(a: SideGains, b: SideGains, first: Ints, last: Ints) -> Array:
     """Return the log gain of past rows at the corners of boxes, shape (boxes, 4, sizes).
 
-    It is the least over the levels from ``first`` to ``last``, which strong bets leave. Of both
-    groups there is what their rows gain over some sides, and the side of every box.
+    It is the least over the levels from ``first`` to ``last``, which strong bets leave.
     """
-    gains_a, side_a = a
-    gains_b, side_b = b
-    n_sizes = gains_a.main.shape[-1]
-    least = np.full((len(side_a), 2, 2, n_sizes), np.inf)
+    n_boxes = len(a.side)
+    n_sizes = a.gains.main.shape[-1]
+    least = np.full((n_boxes, 2, 2, n_sizes), np.inf)
     for step in range(int((last - first).max(initial=-1)) + 1):
         boxes = np.flatnonzero(first + step <= last)  # those that have so many levels
         level = first[boxes] + step
         # The levels of a side begin with its own first one.
-        level_a = level - gains_a.first[side_a[boxes]]
-        level_b = level - gains_b.first[side_b[boxes]]
+        level_a = level - a.gains.first[a.side[boxes]]
+        level_b = level - b.gains.first[b.side[boxes]]
         # axes: box, end of a, end of b, end of the level, size
-        gain_a = gains_a.main[side_a[boxes], :, level_a][:, :, None]
-        gain_b = gains_b.main[side_b[boxes], :, level_b][:, None]
+        gain_a = a.gains.main[a.side[boxes], :, level_a][:, :, None]
+        gain_b = b.gains.main[b.side[boxes], :, level_b][:, None]
+        # Rows of both groups meet at the same end: t is one number. As the log of a bet is concave
+        # in t, it is least at an end of the lattice cell (3.21, lemma 3).
         gain = gain_a + gain_b
         at_either_end = np.minimum(gain[..., 0, :], gain[..., 1, :])
         least[boxes] = np.minimum(least[boxes], at_either_end)
-    return least.reshape(len(side_a), _CORNERS, n_sizes)
+    return least.reshape(n_boxes, _CORNERS, n_sizes)
 
 
 @dataclass(frozen=True)
@@ -509,6 +579,7 @@ class BetShares:
     @classmethod
     def divide(cls, n_sizes: int, weight: float, n_claims: int, bold_share: float) -> BetShares:
         """Return the shares for so many sizes and claims of a side that has this weight."""
+        # No count of the past may enter here: stakes are there before the rows that bets are on.
         shares = bet_shares(n_sizes)
         bold_bets = np.arange(1, min(3, n_sizes))  # both groups move, by the main sizes
         bets_by_direction = np.arange(N_DIRECTIONS * n_sizes).reshape(N_DIRECTIONS, n_sizes)

@@ -35,6 +35,7 @@ class Claim:
     @property
     def sign(self) -> int:
         """The sign of bets on rows of a; those on rows of b have the other one."""
+        # Against "at least" rows are bets that the rate is lower: the product of 1 - eta W.
         return -1 if self.at_least else 1
 
     def level(self, t: Array, compare: GapScale) -> Array:

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
@@ -44,6 +44,23 @@ _GRID_POINTS = 4_096  # at which the movement of rates over r is measured
 _EDGE = 1e-9  # corners of scored bets are kept off 0 and 1 by this
 
 
+class SideFactors(NamedTuple):
+    """The bets on one side that are on a group, and their factors of an observation of it.
+
+    Attributes
+    ----------
+    is_on_group
+        Which bets are on the group.
+    factor_zero, factor_one
+        The factors of Z = 0 and of Z = 1; that of another Z lies on the line through both.
+    """
+
+    is_on_group: Flags
+    factor_zero: Array
+    factor_one: Array
+
+
+# Not compared by value: that would compare arrays, and caches know cells by identity.
 @dataclass(frozen=True, eq=False)
 class NullCells(ABC):
     """Boxes that cover a wrong answer, and the bets against each.
@@ -154,6 +171,7 @@ class NullCells(ABC):
         ``n_seen`` says how many of them there are by each look. Bets are sized for them; one whose
         outcome is not known counts with the smaller of its factors.
         """
+        # axes: the least and the most that Z may be, person
         z = np.stack([batch.low, batch.high])
         n_people = np.ones(len(batch.low), dtype=np.intp)  # behind each column of z
         if len(n_seen) == 1:  # only how many there are of each kind matters
@@ -169,25 +187,23 @@ class NullCells(ABC):
         for first in range(0, int(n_seen.max(initial=0)), columns_at_once):
             part = slice(first, first + columns_at_once)
             by_column = _log_factors_of_z(z[:, part], sides, no_gain)
+            # axes: column of z, then those of a gain
             times = n_people[part].reshape(-1, *(1,) * no_gain.ndim)
             gain_after = gain_before + np.cumsum(by_column * times, axis=0)
+            # A look reads the sum as it was when the last person that it has seen was added.
             is_in_part = (n_seen > first) & (n_seen <= first + len(gain_after))
             gain[is_in_part] = gain_after[n_seen[is_in_part] - first - 1]
             gain_before = gain_after[-1]
         return gain
 
-    def _sides_on(
-        self, group: int, bet_scale: BetScale, cells: CellIndex
-    ) -> list[tuple[Flags, Array, Array]]:
-        """Return, for a's side and b's, which bets are on a group and their factors of Z = 0, 1.
-
-        A side on which no bet is on the group is left out.
-        """
+    def _sides_on(self, group: int, bet_scale: BetScale, cells: CellIndex) -> list[SideFactors]:
+        """Return a's side and b's, without one on which no bet is on the group."""
         sides = []
         for side, groups in enumerate(self._groups_of(cells)):
             is_on_group = groups == group
             if is_on_group.any():
-                sides.append((is_on_group, *self.scored_factors(side, bet_scale, cells)))
+                factors = self.scored_factors(side, bet_scale, cells)
+                sides.append(SideFactors(is_on_group, *factors))
         return sides
 
     def _groups_of(self, cells: CellIndex) -> Ints:
@@ -220,6 +236,7 @@ class BandCells(NullCells):
     @cached_property
     def log_stake(self) -> Array:
         """How a cell's stake of 1 is divided among its bets, shape (cells, bets)."""
+        # No label changes stakes or bets, so both are worked out once for all audits of a cover.
         shares = bet_shares(len(self.sizes))
         weight = self.corners.weight
         shape = len(self), self.numbers_per_cell
@@ -262,7 +279,10 @@ class BandCells(NullCells):
 
     def log_wealth(self, counts: Array, cells: CellIndex, scored: Array | float = 0.0) -> Array:
         """Return the log of what bets have become, shape (…, cells, bets)."""
+        # axes: side, outcome, cell, bet
         factors = self.log_factor[:, :, cells]
+        # An unknown outcome is a third kind of label: per bet, the smaller of its two factors. So
+        # nobody gains by silence, whoever decides what is told (guarantees, 3.7).
         if counts[..., 2].any():
             factors = np.concatenate([factors, factors.min(axis=1, keepdims=True)], axis=1)
         wealth = np.zeros((*counts.shape[:-2], 1, 1)) + self.log_stake[cells]
@@ -281,6 +301,7 @@ class BandCells(NullCells):
     ) -> tuple[Array, Array]:
         """Return the factors of Z = 0 and Z = 1 of bets on a (0) or b (1) of such a size."""
         factor_zero, factor_one = np.exp(self.log_factor[side][:, cells])
+        # A bet keeps its corner and its direction, which make it legal; only its size changes.
         corner = np.clip(self.corners.start[side][cells], _EDGE, 1.0 - _EDGE)
         bets_per_corner = factor_zero.shape[1] // corner.shape[1]
         return rescale(factor_zero, factor_one, np.repeat(corner, bets_per_corner, 1), bet_scale)
@@ -374,11 +395,8 @@ class CornerCells(NullCells):
         pieces: list[CutsBoxes] = []
         origins = []
         for part in parts:
-            places = []
-            for piece in part.pieces:
-                if not any(piece is earlier for earlier in pieces):
-                    pieces.append(piece)
-                places.append(next(n for n, earlier in enumerate(pieces) if earlier is piece))
+            places = [_place_once(pieces, piece) for piece in part.pieces]
+            # The last entry answers for -1, the piece of boxes that cannot be cut.
             piece_of_box = np.array([*places, -1])[part.origin[:, 0]]
             origins.append(np.column_stack([piece_of_box, part.origin[:, 1:]]))
         arrays["origin"] = np.concatenate(origins)
@@ -408,20 +426,24 @@ class CornerCells(NullCells):
 
     def parts(self, cells: Ints) -> Iterator[tuple[CornerCells, Ints]]:
         """Yield the parts of boxes that past rows leave, and whose they are, piece by piece."""
-        of_boxes = self.origin[cells]
-        for place in np.unique(of_boxes[:, 0]).tolist():
-            of_piece = np.flatnonzero(of_boxes[:, 0] == place)
-            _, i, j = of_boxes[of_piece].T
-            bets = self._label_bets(cells[of_piece])
-            parts, box = self.pieces[place].parts(i, j, bets)
-            yield parts, cells[of_piece[box]]
+        origin = self.origin[cells]
+        for piece in np.unique(origin[:, 0]).tolist():
+            in_piece = np.flatnonzero(origin[:, 0] == piece)
+            cell_a = origin[in_piece, 1]
+            cell_b = origin[in_piece, 2]
+            # Parts have the bets of the whole, so labels may decide which boxes are cut (3.21).
+            bets = self._label_bets(cells[in_piece])
+            parts, box_of_part = self.pieces[piece].parts(cell_a, cell_b, bets)
+            yield parts, cells[in_piece[box_of_part]]
 
     def log_wealth(self, counts: Array, cells: CellIndex, scored: Array | float = 0.0) -> Array:
         """Return the log of what bets have become, shape (…, 4, cells, bets)."""
+        # axes: side, outcome, end of the side, cell, label bet
         factors = self.log_factor[..., cells, :]
         has_unknown = counts[..., 2].any()
         gains = []  # of a's labels and of b's: shape (…, 2 ends, cells, label bets)
         for (log_zero, log_one), group in zip(factors, self._groups_of(cells), strict=True):
+            # axes: …, end of the side (one), cell, label bet (one), kind of label
             counts_of_group = counts[..., group, :][..., None, :, :, :]
             gain = counts_of_group[..., 0] * log_zero
             gain += counts_of_group[..., 1] * log_one
@@ -432,12 +454,15 @@ class CornerCells(NullCells):
         # axes: …, end of a's side, end of b's, cell, label bet; then the ends become one corner
         by_ends = gain_of_a[..., :, None, :, :] + gain_of_b[..., None, :, :, :]
         by_corner = by_ends.reshape(*by_ends.shape[:-4], BOX_CORNERS, *by_ends.shape[-2:]) + scored
+        # Several bets on past rows go with one bet on labels, so its wealth is read several times.
         log_wealth = by_corner.take(self.label_bet, axis=-1)
         log_wealth += self.log_stake[:, cells]
         return np.asarray(log_wealth)
 
     def evidence(self, log_wealth: Array) -> Array:
         """Return the evidence against each box: the sum over its bets, each at its least corner."""
+        # At every population of the box it is at most what the same bets are there, and that is one
+        # supermartingale which starts at 1 (3.21, lemma 3).
         return _sum_of_bets(_least_corner(log_wealth))
 
     def labels_needed(self, start: Array, growth: Array, bar: float) -> Array:
@@ -454,6 +479,7 @@ class CornerCells(NullCells):
         """Return the factors of Z = 0 and Z = 1 at every corner: one size for all of a bet's."""
         # axes: end of the side, cell, label bet
         factor_zero, factor_one = np.exp(self.log_factor[side][..., cells, :])
+        # The factors are 1 - slope lam and 1 + slope (1 - lam), so both can be read off them.
         slope = factor_one - factor_zero
         lam = (1.0 - factor_zero) / np.where(slope == 0.0, 1.0, slope)
         start = np.clip(self.bet_start[side][cells], _EDGE, 1.0 - _EDGE)
@@ -476,6 +502,7 @@ class BoxParts:
 
     def __init__(self, boxes: CornerCells) -> None:
         self._boxes = boxes
+        # Parts rest on no label and no outcome: once cut, they serve every later look.
         self._parts: dict[int, CornerCells] = {}
 
     def cut(self, boxes: Ints) -> CornerCells:
@@ -502,6 +529,16 @@ _PARTS: WeakKeyDictionary[CornerCells, ref[BoxParts]] = WeakKeyDictionary()
 _LATEST_PARTS: deque[BoxParts] = deque(maxlen=8)
 
 
+def _place_once(pieces: list[CutsBoxes], piece: CutsBoxes) -> int:
+    """Return the place of a piece in the list; add it at the end if it is not there."""
+    # The same object, not an equal one: every piece knows its own grids and gains.
+    for place, earlier in enumerate(pieces):
+        if earlier is piece:
+            return place
+    pieces.append(piece)
+    return len(pieces) - 1
+
+
 def shared_parts(boxes: CornerCells) -> BoxParts:
     """Return the parts of a cover's boxes, the same for all audits that have this cover."""
     parts_ref = _PARTS.get(boxes)
@@ -521,6 +558,8 @@ def _arrays_of_boxes(kind: type[CornerCells]) -> list[str]:
 
 def _sum_of_bets(log_wealth: Array) -> Array:
     """Return what all bets together have become."""
+    # Every bet starts with its stake, the stakes add up to 1, and each is a supermartingale where
+    # the truth lies in the cell: so is their sum, which is the evidence (guarantees, 3.3).
     wealth = np.minimum(log_wealth, _MAX_LOG_WEALTH)
     return np.asarray(np.exp(wealth, out=wealth).sum(axis=-1))
 
@@ -536,30 +575,31 @@ def _least_corner(by_corner: Array) -> Array:
     return np.asarray(by_corner.min(axis=-3))
 
 
-def _log_factors_of_z(
-    z: Array, sides: Sequence[tuple[Flags, Array, Array]], no_gain: Array
-) -> Array:
+def _log_factors_of_z(z: Array, sides: Sequence[SideFactors], no_gain: Array) -> Array:
     """Return the log factors of observations, the least over each one's ends, on the first axis."""
     low, high = z.reshape(2, -1, *(1,) * no_gain.ndim)
     log_factors_of_z = np.zeros((z.shape[1], *no_gain.shape))
-    for is_on_group, factor_zero, factor_one in sides:
+    for side in sides:
+        # A factor is linear in Z, so an outcome that is not known counts at one of its ends.
         factor = np.minimum(
-            low * factor_one + (1.0 - low) * factor_zero,
-            high * factor_one + (1.0 - high) * factor_zero,
+            low * side.factor_one + (1.0 - low) * side.factor_zero,
+            high * side.factor_one + (1.0 - high) * side.factor_zero,
         )
-        log_factors_of_z += np.where(is_on_group, np.log(factor), 0.0)
+        log_factors_of_z += np.where(side.is_on_group, np.log(factor), 0.0)
     return log_factors_of_z
 
 
 def rate_grid(bands: Sequence[Band], step: float, compare: GapScale) -> Array:
     """Return the ends of intervals of r over which no rate of a group moves more than ``step``."""
     points = np.linspace(0.0, 1.0, _GRID_POINTS + 1)
+    # Low curves will do: how fine the grid is makes evidence weaker or stronger, never wrong.
     scaled = [compare.to_gap_units(band.low.value(points)) for band in bands]
     moves = np.max([np.abs(np.diff(rate)) for rate in scaled], axis=0)
     # Constants move nowhere: the small addend keeps their grid even.
     moved = np.concatenate([[0.0], np.cumsum(moves + 1e-9 / _GRID_POINTS)])
     n_intervals = max(1, int(np.ceil(moved[-1] / step)))
     ends = np.interp(np.linspace(0.0, moved[-1], n_intervals + 1), moved, points)
+    # Exactly, because the cells above these intervals have to cover every unknown.
     ends[0] = 0.0
     ends[-1] = 1.0
     return ends

@@ -118,8 +118,9 @@ class Gains:
         """Return the gains over the grid cells of all parts; nobody reads levels beyond a last."""
         width = max(part.main.shape[2] for part in parts)
         n_cells = sum(len(part.first) for part in parts)
-        _, n_ends, _, n_level_ends, n_sizes = parts[0].main.shape
-        main = np.zeros((n_cells, n_ends, width, n_level_ends, n_sizes))
+        # axes: grid cell, end of the cell, level, end of the level, size
+        shape = parts[0].main.shape
+        main = np.zeros((n_cells, shape[1], width, *shape[3:]))
         start = 0
         for part in parts:
             end = start + len(part.first)
@@ -169,8 +170,10 @@ class PastRows:
             counts.approved_positive * good_counts + counts.approved_negative * bad_counts
         )
         denied = counts.denied if cells_of_whole & {"fn", "tn"} else 0.0
+        # An approved row of unknown outcome counts for certain only if both outcomes do.
         least_rows = with_outcome + denied + counts.approved_unknown * (good_counts and bad_counts)
         most_rows = with_outcome + denied + counts.approved_unknown * (good_counts or bad_counts)
+        # Powers of one ratio, which no count moves: eta may follow from this number (3.21).
         first = round(np.log(max(least_rows, 1.0)) / np.log(ROWS_RATIO))
         last = round(np.log(max(most_rows, 1.0)) / np.log(ROWS_RATIO))
         return np.asarray(ROWS_RATIO ** np.arange(first, last + 1.0))
@@ -183,6 +186,7 @@ class PastRows:
         """
         good, bad = self._approved_mix()
         worth_good, worth_bad, worth_denied = self.worths(level, lam)
+        # A guessed mix and not the counts: how large bets are may not follow from what rows show.
         denied = _denied_share(good * worth_good + bad * worth_bad, worth_denied)
         square_of_approved = good * worth_good**2 + bad * worth_bad**2
         variance = (1.0 - denied) * square_of_approved + denied * worth_denied**2
@@ -215,6 +219,7 @@ class PastRows:
         """
         strong = self.strong_gains(sides, levels, sign)
         first, last = range_of(strong < needed)
+        # Where the strong bet refutes all levels no other bet is needed.
         meetings = self._meetings(sides, np.flatnonzero(first <= last))
         n_sizes = levels.tilts.shape[1]
         width = int((last - first + 1).max(initial=0))
@@ -225,6 +230,7 @@ class PastRows:
             level = np.minimum(level, len(levels.centres) - 1)
             eta = sign * self._main_sizes(levels, level, meetings)
             logs = self._log_products(sides[meetings.cell], levels.ends[level], eta)
+            # Meetings stand in the order of grid cells, as np.unique returns the cells.
             main[np.unique(meetings.cell)] = meetings.least(logs)
         return Gains(first, last, main)
 
@@ -235,6 +241,7 @@ class PastRows:
         eta = STRONG_TILT / np.sqrt(variance * meetings.rows[:, None])
         eta = sign * np.minimum(eta, levels.largest_bet)
         logs = self._log_products(sides[meetings.cell], levels.ends[None], eta[..., None])
+        # Least over both ends of lam and of the level: concave in each by itself (3.21, lemma 3).
         return meetings.least(logs[..., 0].min(axis=(1, 3)))
 
     def _main_sizes(self, levels: Levels, level: Ints, meetings: _Meetings) -> Array:
@@ -247,6 +254,8 @@ class PastRows:
             levels.centres[level], meetings.lam[:, None]
         )
         per_error = 1.0 / np.sqrt(variance * rows)  # eta that expects one standard error
+        # axes: meeting, level, size. That rows are off by more than MAX_TILT errors is rare, and a
+        # bet that expects it would be lost wherever they are off by less.
         tilted = np.minimum(
             levels.tilts[level] / (rows * share_of_whole)[..., None],
             (MAX_TILT * per_error)[..., None],
@@ -263,7 +272,8 @@ class PastRows:
         # 0, 1, … within each cell: the place among all meetings less that of the cell's first one
         step = np.arange(len(place)) - np.repeat(np.cumsum(n_values) - n_values, n_values)
         lattice = np.minimum(first[place] + step, len(LAM_CENTRES) - 1)
-        # every lattice value of lam with every one of the number of rows
+        # Every lattice value of lam with every one of the number of rows: eta is another at each,
+        # and a grid cell holds populations of all of them.
         n_rows = len(self.rows_that_count)
         return _Meetings(
             np.repeat(cells[place], n_rows),
@@ -278,6 +288,7 @@ class PastRows:
         sign.
         """
         counts = self.counts
+        # axes: cell, end of lam, level, end of the level, size of the bet
         worth_good, worth_bad, worth_denied = self.worths(ends[:, None], lam[:, :, None, None])
         size = eta[:, None, :, None, :]
         cells_of_whole = self.rate.whole
@@ -285,6 +296,7 @@ class PastRows:
         good = _log_factor(size * worth_good[..., None]) if "tp" in cells_of_whole else 0.0
         bad = _log_factor(size * worth_bad[..., None]) if "fp" in cells_of_whole else 0.0
         total = counts.approved_positive * good + counts.approved_negative * bad
+        # With the lesser factor evidence is at most that of the true outcomes, whatever they are.
         if counts.approved_unknown:
             total = total + counts.approved_unknown * np.minimum(good, bad)
         return np.asarray(total + counts.denied * _log_factor(size * worth_denied[..., None]))
@@ -343,6 +355,7 @@ class _Meetings:
 
     def least(self, logs: Array) -> Array:
         """Return the least over the lattice values of every grid cell."""
+        # Where a run of meetings with one grid cell begins.
         starts = np.flatnonzero(np.diff(self.cell, prepend=-1))
         return np.asarray(np.minimum.reduceat(logs, starts, axis=0))
 

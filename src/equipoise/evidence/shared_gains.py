@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log
@@ -71,6 +72,8 @@ class SharedGains:
 
     def __post_init__(self) -> None:
         self._lines = level_lines(self.answers.compare, self.answers.epsilon)
+        # All of this follows from past data and question, which do not change: what is worked out
+        # once stays right. It is forgotten only for the sake of memory.
         self._gains: dict[object, Gains] = {}
         self._opposites: dict[object, Array] = {}
         self._grids: dict[object, Array] = {}
@@ -84,6 +87,8 @@ class SharedGains:
 
     def grid(self, rates: tuple[int, ...], group: int) -> Array:
         """Return ends of cells of a group's unknown over which none of the rates moves far."""
+        # Counts may decide the grid, since they may decide which boxes there are. The lattice of
+        # lam, on which eta is constant, has lines of its own that no count moves (3.21).
         key = rates, group
         if key not in self._grids:
             compare = self.answers.compare
@@ -106,6 +111,7 @@ class SharedGains:
         """Return the ends of the lattice cells of t in which the claim may hold."""
         lines = self._lines
         level = claim.level(lines, self.answers.compare)
+        # A rate is never at least what is above 1, nor at most what is below 0.
         possible = level[:-1] <= 1.0 if claim.at_least else level[1:] >= 0.0
         return np.stack([lines[:-1], lines[1:]], axis=1)[possible]
 
@@ -115,6 +121,7 @@ class SharedGains:
         The standard error of a difference is guessed for rates of one half among half of the rows.
         """
         error = self.guessed_error(a, b)
+        # Rounded, so that pieces of groups of about the same size share what is worked out.
         return float(BOLD_RATIO ** round(log(BOLD_TILT / error) / log(BOLD_RATIO)))
 
     def bold_share(self, a: int, b: int) -> float:
@@ -128,6 +135,7 @@ class SharedGains:
 
     def guessed_error(self, a: int, b: int) -> float:
         """Return a guess of the standard error of a gap, from group totals alone."""
+        # Totals alone: sizes and stakes may not follow from what the rows show (3.21).
         counts = self.answers.counts
         return float(sum(0.5 / counts[group].total for group in (a, b)) ** 0.5)
 
@@ -149,7 +157,9 @@ class SharedGains:
         rate = np.clip(0.5 * (level + middle), 0.02, 0.98)
         bolder = 0.5 * bold / np.sqrt(rate * (1.0 - rate))
         by_size = np.broadcast_to(2.0 * log(self.bar) / self.sizes, (len(t), len(self.sizes)))
+        # axes: lattice cell of t, size of the bet (the bold one last)
         tilts = np.concatenate([by_size, bolder[:, None]], axis=1) / unit
+        # a's level moves by the slope when t moves by 1, so its bets are smaller by this factor.
         if is_group_a:
             return Levels(claim.level(t, compare), level, tilts / slope)
         return Levels(t, middle, tilts)
@@ -158,6 +168,8 @@ class SharedGains:
         """Return what a group's rows make of bets against a claim, as group a or as b."""
         key = (claim, group, place)
         if key not in self._gains:
+            # "a's rate is too high beside b's": rows of a bet that a's is lower, rows of b that
+            # b's is higher.
             sign = claim.sign if place.is_group_a else -claim.sign
             levels = self.levels(claim, place.bold, is_group_a=place.is_group_a)
             sides = adjacent_sides(self.grid(place.rates, group))
@@ -169,6 +181,7 @@ class SharedGains:
         """Return the strong bet of b's rows on the other side: b's rate is exactly t."""
         key = (claim, group, rates)
         if key not in self._opposites:
+            # The strong bet goes by the levels alone, so any size of the bold one will do.
             levels = self.levels(claim, 1.0, is_group_a=False)
             rows = self.rows(claim.rate, group)
             sides = adjacent_sides(self.grid(rates, group))
@@ -182,9 +195,8 @@ class SharedGains:
         once.
         """
         gains_by_cell = self._gains_of_cut_sides.setdefault((claim, group, place), {})
-        missing = np.array(
-            [cell for cell in cells.tolist() if cell not in gains_by_cell], dtype=np.intp
-        )
+        missing = _missing_cells(cells, gains_by_cell)
+        # All missing ones in one call, because numpy is slow in many small steps.
         if len(missing):
             sign = claim.sign if place.is_group_a else -claim.sign
             levels = self.levels(claim, place.bold, is_group_a=place.is_group_a)
@@ -203,13 +215,12 @@ class SharedGains:
         Over the parts of some cells of b's grid, and worked out once as well.
         """
         standing_by_cell = self._opposite_of_cut_sides.setdefault((claim, group, place), {})
-        missing = np.array(
-            [cell for cell in cells.tolist() if cell not in standing_by_cell], dtype=np.intp
-        )
+        missing = _missing_cells(cells, standing_by_cell)
         if len(missing):
             levels = self.levels(claim, place.bold, is_group_a=False)
             ends = parts_of_sides(self.grid(place.rates, group), missing)
             strong = self.rows(claim.rate, group).strong_gains(ends, levels, claim.sign)
+            # axes: cell of the grid, its part, level
             is_standing = (strong < place.needed).reshape(len(missing), PARTS, -1)
             standing_by_cell.update(zip(missing.tolist(), is_standing, strict=True))
         return range_of(np.concatenate([standing_by_cell[cell] for cell in cells.tolist()]))
@@ -227,6 +238,11 @@ class SharedGains:
         self._opposites.clear()
 
 
+def _missing_cells(cells: Ints, by_cell: Mapping[int, object]) -> Ints:
+    """Return the cells about which nothing is worked out yet."""
+    return np.array([cell for cell in cells.tolist() if cell not in by_cell], dtype=np.intp)
+
+
 def adjacent_sides(grid: Array) -> Array:
     """Return both ends of every cell of a grid, shape (cells, 2)."""
     return np.stack([grid[:-1], grid[1:]], axis=1)
@@ -234,10 +250,12 @@ def adjacent_sides(grid: Array) -> Array:
 
 def parts_of_sides(grid: Array, cells: Ints) -> Array:
     """Return both ends of all parts of some cells of a grid, shape (cells times parts, 2)."""
+    # axes: cell, line; then cell, part, end of the part
     lines = np.linspace(grid[cells], grid[cells + 1], PARTS + 1, axis=1)
     return np.stack([lines[:, :-1], lines[:, 1:]], axis=2).reshape(-1, 2)
 
 
+# Every piece and every cover asks for the same rows, and each keeps its curve.
 @lru_cache(maxsize=512)
 def _past_rows(rate: Rate, counts: GroupCells) -> PastRows:
     return PastRows(rate, counts)
