@@ -72,12 +72,14 @@ class Alternatives:
 
         Both have the shape (cells, rates, groups) and are infinite where a rate may be anything.
         """
+        # With one level per piece (UNFAIR) every rate reads that level; else each has its own.
         levels = [min(rate_index, self.levels - 1) for rate_index in range(len(self.rates))]
         least_above = self.least_above[cells["piece"]]
         most_above = self.most_above[cells["piece"]]
         # Levels get an axis for the groups, which share them: (cells, rates, 1).
         lowest = self.scale.above(cells["low"][:, levels, None], least_above)
         highest = self.scale.above(cells["high"][:, levels, None], most_above)
+        # NaN would make every comparison false, where "anything" must make it true.
         lowest[np.isnan(least_above)] = -np.inf
         highest[np.isnan(most_above)] = np.inf
         return lowest, highest
@@ -91,6 +93,7 @@ class Alternatives:
         start = np.zeros((len(cells), self.least_above.shape[2]))
         end = np.ones_like(start)
         for rate_index, (curves, falls) in enumerate(self.rates):
+            # Both curves are the true one: an unlimited past knows the free shares exactly.
             band = Band(curves, curves)
             ends = band.r_range(lowest[:, rate_index], highest[:, rate_index], falling=falls)
             first, last = ends
@@ -149,7 +152,7 @@ def fair_set(
     shape = (1, len(rates), n_groups)  # (pieces, rates, groups)
     least_above = np.full(shape, np.nan)
     most_above = np.full(shape, np.nan)
-    members = list(block.groups)
+    members = list(block.groups)  # the others may be anything, so their ends stay NaN
     if block.direction != "above":
         least_above[..., members] = 0.0 if block.reference is None else scale.reversed_gap(gap)
     if block.direction != "below":

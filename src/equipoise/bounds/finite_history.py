@@ -102,6 +102,7 @@ def least_cost_with_history(
     if not is_paid.any():
         return FiniteBound(0.0, no_labels, 0.0)
     search = _LabelSearch(blocks, populations, prices, information, start)
+    # Halving waits until the program has learnt every alternative that is known.
     for _ in range(_MAX_ROUNDS):
         if not search.learn() and not search.halve():
             break
@@ -117,6 +118,7 @@ def past_information(
     It is the information against a real alternative; none has less than 1 - :data:`TOLERANCE` of
     it. It is infinite if there is no alternative with the true r.
     """
+    # Without limit of labels r is known, so that past data alone have to tell the truth apart.
     known_r = np.full(len(populations), np.inf)
     total = 0.0
     for block in blocks:
@@ -215,6 +217,7 @@ class _Program:
         for past_part, label_part in zip(past.tolist(), label, strict=True):
             reached = np.zeros(self._n_blocks)
             reached[block] = 1.0
+            # d_b - N . label <= past, in the units of the program.
             row = np.concatenate([-label_part * self._unit_labels, reached])
             # The solver takes coefficients that are small against others for 0.
             scale = np.abs(row[: len(label_part)]).max() or 1.0
@@ -262,6 +265,7 @@ class _Cover:
         self._labels = labels
         cells = alternatives.initial_cover()
         bounds = self._judge(cells).total
+        # A cell with an infinite bound holds no alternative that labels have to refute.
         self._cells = cells[np.isfinite(bounds)]
         self._bounds = bounds[np.isfinite(bounds)]
         self._middles = self._judge(middle_points(self._cells))
@@ -348,6 +352,8 @@ class _Cover:
             high = highest[:, :, group]
             # Against pieces that say nothing of a group it needs no information.
             rows = np.flatnonzero((np.isfinite(low) | np.isfinite(high)).any(axis=1))
+            # The answer is expected between the true r, against which labels tell nothing, and the
+            # nearest r' of the box, which fits the true p, so that past rows tell nothing.
             likely = (
                 np.minimum(population.r, last_r[rows, group]),
                 np.maximum(population.r, first_r[rows, group]),
@@ -407,6 +413,7 @@ class _Judgement:
 
 def _lift(bounds: Array, target: float) -> Array:
     """Return how much both halves of each cell bound together, as far as it matters."""
+    # A bound above the target settles its half; how far above makes no difference.
     useful = np.minimum(bounds, target)
     half = len(bounds) // 2
     return np.asarray(useful[:half] + useful[half:])

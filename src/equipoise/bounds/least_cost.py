@@ -213,6 +213,7 @@ def least_history_size(world: World, question: Question, *, decided: float | Non
     require_kind("question", question, Question, "a Question")
     if decided is not None:
         require_in_unit("decided", decided)
+    # Past information grows in proportion to the rows, so that of one row is all that it takes.
     rows_needed = []
     for verdict in question.truth(world.gap(question.metric, question.comparison)):
         information = needed_information(question, verdict, decided)
@@ -248,6 +249,7 @@ def _cheapest_proof(
         cost = math.inf  # worlds however near are not of this verdict
     else:
         cost = information / best.upper
+    # A group whose labels cost nothing gets no budget, and its price of 0 must not divide.
     is_bought = best.budget > 0.0
     labels = np.zeros(len(prices))
     labels[is_bought] = cost * best.budget[is_bought] / prices[is_bought]
@@ -337,6 +339,7 @@ def mean_prices(world: World, costs: Costs) -> Array:
         group_costs = costs.of(group)
         price_of_failure = np.array(group_costs.label)
         mean_price = group_costs.expected(world.r[group])
+        # Price and outcome may go together, so the mean of their product is taken over people.
         if isinstance(world, TableWorld) and world.price is not None:
             denied = world.denied_rows(group)
             price = world.price[denied]

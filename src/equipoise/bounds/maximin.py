@@ -144,6 +144,7 @@ class _Search:
         is_full = np.asarray((start <= end).all(axis=1))
         agrees = (start <= self._r) & (self._r <= end)
         is_full &= agrees[:, ~self._is_paid].all(axis=1)
+        # kl(r, .) rises on both sides of r, so it is least at the point of the box nearest to r.
         nearest = np.minimum(np.maximum(self._r, start), np.maximum(end, 0.0))
         information = np.maximum(kl(self._r, nearest), 0.0)
         return information[:, self._is_paid] / self._costs[self._is_paid], is_full

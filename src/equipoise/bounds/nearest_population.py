@@ -130,7 +130,7 @@ class GroupPopulation:
         end = np.clip(likely[1], 0.0, 1.0)[:, None]
         everywhere = np.tile(steps, (len(lowest), 1))
         where_likely = start + (end - start) * steps
-        where_likely[:, -1:] = end  # exactly
+        where_likely[:, -1:] = end  # exactly, because this end may be the answer
         grid = np.concatenate([everywhere, where_likely], axis=1)
         best = np.take_along_axis(grid, total(grid).argmin(axis=1)[:, None], axis=1)
         # The bracket reaches to the next other values of the grid, which has some twice.
@@ -201,6 +201,7 @@ class GroupPopulation:
         a = excess.prod(axis=-3)
         b = (p * excess * (excess.sum(axis=-3, keepdims=True) - excess)).sum(axis=-3)
         c = (p * excess).sum(axis=-3)
+        # This form of the root also serves where a is 0.
         eta = 2.0 * c / (np.sqrt(b * b - 4.0 * a * c) - b)
         eta = np.where((c > 0.0) & (eta > 0.0), eta, np.nan)[..., None, :, :]
         p_prime = np.asarray(p / (1.0 + eta * excess))
@@ -217,6 +218,7 @@ def _crossing(first_excess: Array, second_excess: Array) -> Array:
     """Return the p' under which two W have mean 0; NaN or infinite where there is none."""
     x1, y1, z1 = np.moveaxis(first_excess, -3, 0)
     x2, y2, z2 = np.moveaxis(second_excess, -3, 0)
+    # p' is orthogonal to both W, so it is their cross product, scaled to sum to 1.
     entries = [y1 * z2 - z1 * y2, z1 * x2 - x1 * z2, x1 * y2 - y1 * x2]
     direction = np.stack(entries, axis=-3)
     return np.asarray(direction / direction.sum(axis=-3, keepdims=True))

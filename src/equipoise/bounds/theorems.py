@@ -132,7 +132,7 @@ def upper_bound(audit: str, world: CellWorld, question: Question, costs: Costs) 
             return 3773.0 * log_term / (rarer_share * epsilon_squared)
 
         return _price(audit, world, question, costs, 440.0 * log_term, most_features)
-    # 13/12 of the paper's tau: no wait is longer than (1 + epsilon/12) tau/q
+    # 624 = 13/12 times the 576 of the paper's tau: no wait is longer than (1 + epsilon/12) tau/q
     longest_wait = -624.0 * math.log(tau_event_level(question, groups)) / epsilon_squared
     return _price(audit, world, question, costs, longest_wait)
 
@@ -184,9 +184,10 @@ def family_bound(
     for name, value, limit in (("epsilon", epsilon, 1 / 8), ("p", p, 1 / 3), ("q", q, 1 / 3)):
         if not 0.0 < value < limit:
             raise InvalidInput(f"{name!r} must be in (0, {format_number(limit, 4)}); got {value!r}")
-    denied = 1.0 - (p + q) / 2.0
+    denied = 1.0 - (p + q) / 2.0  # of each group, in every instance
     labels = max(0.0, denied * math.log(1.0 / (4.0 * delta)) / (q * epsilon**2))
     labels *= 2 / 32 if fair else 1 / 64
+    # The shares of the instances are those of worlds.lower_bound_pair.
     r = q / 2.0 * (1.0 if fair else 1.0 + 8.0 * epsilon) / denied
     return Price(labels=labels, cost=labels * (costs or Costs()).expected(r))
 
@@ -216,6 +217,7 @@ def _price(
     outcomes = outcomes_to_estimate(question, by_features=audit == "exp")
     q = outcome_shares(world)
     prices = price_per_arrival(world, costs)
+    # Exp-Audit's coarse weights need both outcomes, whatever rates the question is about.
     shares_waited_for = q if audit == "exp" else q[list(outcomes)]
     if audit == "baseline":
         return arrivals_in_turn(shares_waited_for.ravel().tolist(), tau) * sum(prices, Price())

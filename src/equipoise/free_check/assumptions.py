@@ -75,6 +75,8 @@ class Assume(JsonValue):
             if text == NO_BETTER:
                 denied_no_better = True
                 continue
+            # From the left for the side, from the right for the limit: a group may contain both
+            # signs.
             side, _, group_and_limit = text.partition(":")
             group, _, limit = group_and_limit.rpartition("=")
             try:
@@ -125,6 +127,8 @@ class Assume(JsonValue):
         """
         _require_groups("'r_at_most'", self.r_at_most, cells)
         _require_groups("'r_at_least'", self.r_at_least, cells)
+        # Lower and upper limit are not compared here: data that contradict an assumption are an
+        # answer and no error (section 3.17 of docs/understand/guarantees.md).
         limits = {}
         for group, counts in cells.items():
             r_low = self.r_at_least.get(group, 0.0)

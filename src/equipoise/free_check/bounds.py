@@ -139,6 +139,7 @@ def group_shares(past: Past, alpha: float, r: Mapping[str, Interval]) -> dict[st
     for group, counts in past.cells.items():
         denied_low, denied_high = clopper_pearson(counts.denied, counts.total, error_level)
         good_low, good_high = good_share(counts, error_level)
+        # A guess for the estimate only: the bounds assume what good_share says, no more.
         imputed = counts.like_known
         good_estimate = imputed.approved_positive / imputed.approved if imputed.approved else None
         shares[group] = GroupShares(
@@ -153,6 +154,7 @@ def _observed_r_ranges(inputs: CheckInputs, alpha: float) -> RangesOfR:
     """Return where every group's r lies by the outcomes of random accepts, else [0, 1]."""
     r_ranges = {}
     for group, counts in inputs.past.cells.items():
+        # Without outcomes the bounds are those of no trial, 0 and 1.
         accepts: tuple[float, ...] = (0.0, 0.0, 0.0)
         if inputs.uses_random_accepts and counts.random_accepts:
             accepts = counts.random_accepts
@@ -264,6 +266,8 @@ def pairs_of_rates(
 ) -> Iterator[RatePair]:
     """Yield every two rates of every block of groups that are compared."""
     names = list(next(iter(bands.values())))
+    # Two at a time (section 3.10 of docs/understand/guarantees.md): three would need a search over
+    # two levels.
     comparison = as_comparison(compare).resolve(names)
     for block, (first, second) in product(comparison.blocks, combinations(bands, 2)):
         groups = [names[position] for position in block.groups]
@@ -284,6 +288,7 @@ def _raise_lower_bound(rate_pair: RatePair, lower: float, upper: float, toleranc
     pieces = rate_pair.all_levels()
     while upper - lower > tolerance:
         middle = (lower + upper) / 2.0
+        # Undecided counts as possible, so that what is returned never exceeds the infimum.
         remaining_pieces = rate_pair.possible_levels(middle, pieces)
         if remaining_pieces is None:
             lower = middle

@@ -116,6 +116,8 @@ def _share_for_curves(
 
 def _curve_over_base_rate(rate: Rate, p1: float, p0: float, base_rate: Interval) -> Curve | None:
     """Return a rate as q runs over its range; None if the shares leave nobody to divide by."""
+    # Numerator and denominator are linear in q, so two points give each of them. The new unknown
+    # runs from 0 at the lower end to 1 at the upper one.
     q_low = base_rate.lower
     q_high = base_rate.upper
     numerator, denominator = rate.fraction(p1, p0, q_low - p1, 1.0 - q_low - p0)

@@ -62,6 +62,7 @@ def answer_from_past(inputs: CheckInputs, question: Question, budget: ErrorBudge
     evidence = _Evidence.from_inputs(inputs, question, budget)
     contradiction = evidence.behind_unfair.contradiction
     if contradiction is not None:
+        # What the data contradict is not used, so that the ranges hold all the same.
         without_assumption = replace(inputs, assume=Assume(), uses_deciders=False)
         evidence = _Evidence.from_inputs(without_assumption, question, budget)
     behind_ranges = evidence.behind_ranges
@@ -161,6 +162,7 @@ def _lower_bound(bounds: PastBounds, question: Question) -> float:
 
 def _exceeds_gamma(bounds: PastBounds, question: Question) -> bool:
     """Say whether the gap is certainly above gamma, by one rate alone or by two together."""
+    # UNFAIR is said of a gap above gamma, so one that equals gamma but for rounding must not do.
     gamma = question.gamma + _ROUNDING
     intervals = rate_intervals(bounds.bands, bounds.r_ranges)
     if gap_interval(intervals, question.comparison).lower > gamma:

@@ -84,6 +84,7 @@ class BayesClassifier:
         name = str(group)
         if name not in self.weights:
             raise UnknownName("group", name, self.weights)
+        # The family refuses impossible points; how many columns the fit had, only the laws know.
         laws = self.model.of(name)
         rows = laws[0].family.points(X)
         n_columns = laws[0].family.dimension(laws[0].theta)
@@ -154,6 +155,7 @@ class BayesClassifier:
         q = truth.weights[group]
         law_zero, law_one = truth.model.of(group)
         dimension = law_zero.family.dimension(law_zero.theta)
+        # The same points for every classifier, so that two error rates differ by no chance.
         uniforms = sobol(dimension, ERROR_RATE_DRAWS, seed=0)
         points_of_zero = law_zero.family.from_uniforms(law_zero.theta, uniforms)
         points_of_one = law_one.family.from_uniforms(law_one.theta, uniforms)

@@ -73,6 +73,7 @@ class Oracle:
     def __call__(self, X: Array) -> Bits:
         """Say for every row whether it is approved."""
         self.calls += len(X)
+        # A function that was written for one row fails on several in one of these ways.
         try:
             answer = np.asarray(self.accepts(X))
         except (TypeError, ValueError, LookupError, AttributeError) as error:
@@ -108,6 +109,8 @@ def surroundings(dimensions: int, size: int, seed: int) -> tuple[Array, Array]:
     A mixture of a slightly and a widely inflated normal.
     """
     uniforms = sobol(dimensions + 1, size, seed)
+    # The wide part reaches where the sample is thin, less far in many dimensions, where most points
+    # would fall far outside.
     inflation = 1.0 + np.minimum([0.3, 3.0], np.array([1.5, 15.0]) / dimensions)
     variance = np.where(uniforms[:, -1] < 0.7, *inflation)
     x = ndtri(np.clip(uniforms[:, :-1], 1e-15, 1.0 - 1e-15)) * np.sqrt(variance)[:, None]
@@ -118,7 +121,7 @@ def surroundings(dimensions: int, size: int, seed: int) -> tuple[Array, Array]:
 
 def border(ask: Ask, inside: Array, outside: Array) -> Array:
     """Return where lines between accepted and refused points cross the border, by bisection."""
-    for _ in range(50):
+    for _ in range(50):  # then the distance is 2**-50 of what it was, a float's last digit
         middle = (inside + outside) / 2.0
         is_inside = ask(middle)[:, None]
         inside = np.where(is_inside, middle, inside)
@@ -132,16 +135,18 @@ def find_half_space(z: Array, ask: Ask, seed: int) -> HalfSpace | None:
     around, _ = surroundings(d, TEST_POINTS, seed)
     accepted = ask(around)
     refused = around[~accepted]
-    if not len(refused):
+    if not len(refused):  # everybody is let through: a half-space that cuts nothing off
         return HalfSpace(np.eye(d)[0], -1e9)
     n_lines = LINES_PER_DIMENSION * d
     if min(len(z), len(refused)) < n_lines:
         return None
     crossings = border(ask, z[:n_lines], refused[:n_lines])
     centre = crossings.mean(axis=0)
+    # The direction in which the crossings spread least is that of the plane's normal.
     normal = np.linalg.svd(crossings - centre)[2][-1]
     if np.abs((crossings - centre) @ normal).max() > FLATNESS_TOLERANCE:
         return None
+    # It points to the side of the sample, whose people were all let through.
     normal = normal * np.sign((z.mean(axis=0) - centre) @ normal)
     # rounding must not put one of the sample on the wrong side
     cut = HalfSpace(normal, min(float(centre @ normal), float((z @ normal).min())))

@@ -223,6 +223,7 @@ def _candidate_rules(options: Sequence[_GroupOptions], n_windows: int) -> Ints:
     """Return rules, a row each: the position of every group's threshold."""
     grid = np.linspace(0.0, 1.0, n_windows)
     lows_per_rate = []
+    # A window is best pushed up until its lower end is some group's rate.
     for rate in range(len(options[0].rates)):
         values = np.concatenate([option.rates[rate] for option in options])
         lows_per_rate.append(np.unique(np.quantile(values, grid)))
@@ -241,7 +242,7 @@ def _best_rules(options: Sequence[_GroupOptions], lows: Array, width: float) -> 
     for option in options:
         rates = option.rates[:, None, :]  # axes: rate, window, threshold
         is_inside: Flags = np.all((low <= rates) & (rates <= high), axis=0)
-        accuracy = np.where(is_inside, option.accuracy, -1.0)
+        accuracy = np.where(is_inside, option.accuracy, -1.0)  # below any that is inside
         choices.append(accuracy.argmax(axis=1))
         is_possible &= is_inside.any(axis=1)
     return np.stack(choices, axis=1)[is_possible]
@@ -258,6 +259,8 @@ def _gaps(options: Sequence[_GroupOptions], rules: Ints) -> Array:
 
 def _frontier(gap: Array, accuracy: Array) -> Ints:
     """Return the rules that no other beats in both, by rising gap."""
+    # By gap, of equal gaps the most accurate first: a rule is on the frontier if it is more
+    # accurate than all before it.
     order = np.lexsort((-accuracy, gap))
     best_so_far = np.maximum.accumulate(accuracy[order])
     is_better = np.concatenate([[True], best_so_far[1:] > best_so_far[:-1]])

@@ -44,6 +44,7 @@ class Nodes:
 
     def moments(self, theta: Array) -> tuple[Array, Array]:
         """Return mean and covariance of T."""
+        # Centred before it is squared: a difference of two large moments would lose its digits.
         weights = self.weights(theta)
         mean = weights @ self.statistics
         root = self.statistics - mean
@@ -230,6 +231,7 @@ class Family:
         # Up to a factor, which cancels: W is not needed, and softmax does not overflow.
         density = softmax(self.log_base(x[:, None]) + self.statistics(x[:, None]) @ theta)
         if self.discrete:
+            # Without the last sum, which rounding may leave below a uniform number.
             return np.asarray(x[np.searchsorted(np.cumsum(density)[:-1], uniforms)])
         mass_below = cumulative_simpson(density, initial=0.0)
         return np.asarray(np.interp(uniforms, mass_below / mass_below[-1], x))

@@ -104,6 +104,8 @@ class Gaussian(Family):
         d = self.dimension(theta)
         row, column, scale = _entries(self.structure, d)
         precision = np.zeros((*theta.shape[:-1], d, d))
+        # Halved: the transpose below adds the diagonal once more, and off the diagonal the factor
+        # sqrt(2) came in twice.
         precision[..., row, column] = theta[..., d:] @ scale.T / 2.0
         return theta[..., :d], precision + np.swapaxes(precision, -1, -2) + self._fixed(d)
 
@@ -221,6 +223,7 @@ class Gaussian(Family):
         centred = points - shift  # far means would cost digits in the moments
         covariance = self._fitted(centred.T @ centred / len(points))
         self._require_near(shift, np.sqrt(np.diag(covariance)))
+        # Any root of the covariance whitens the sample.
         scale = np.asarray(np.linalg.cholesky(covariance))
         structure = np.eye(len(shift)) if self.structure == "known" else self.covariance
         inner = Gaussian(structure, variances=FRAME_VARIANCES, longest=1e6)
@@ -266,6 +269,7 @@ def _entries(structure: str, d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]
 
 
 def _require_regular(covariance: Array) -> None:
+    # Relative to the largest eigenvalue, so that the unit of measurement does not matter.
     values = np.linalg.eigvalsh(covariance)
     if values[0] <= 1e-12 * max(float(values[-1]), 1e-300):
         raise BadData(

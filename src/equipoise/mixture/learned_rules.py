@@ -37,6 +37,7 @@ def learn_rule(X: Array, approved: Bits, kind: str, seed: int) -> LearntRule:
     classes = {"threshold": _threshold, "half_space": _half_space}
     if kind not in classes:
         raise UnknownName("class of rules in 'accepts'", kind, classes)
+    # Drawn by row and not by outcome, so that fresh rows are a fair test of the rule.
     fresh = apart(seed).random(len(X)) >= TEACHING_SHARE
     approved_people = X[~fresh & approved]
     denied_people = X[~fresh & ~approved]
@@ -46,6 +47,7 @@ def learn_rule(X: Array, approved: Bits, kind: str, seed: int) -> LearntRule:
     approves, denies = classes[kind](approved_people, denied_people)
     must_approve = approves(X[fresh])
     must_deny = denies(X[fresh])
+    # An approval where all rules deny, or a denial where all approve.
     n_contradictions = np.where(approved[fresh], must_deny, must_approve).sum()
     n_certain = (must_approve | must_deny).sum()
     unsure_share = 1 - n_certain / max(len(must_approve), 1)
@@ -61,6 +63,7 @@ def learn_rule(X: Array, approved: Bits, kind: str, seed: int) -> LearntRule:
 def _threshold(approved: Array, denied: Array) -> tuple[Ask, Ask]:
     """Take every column and direction in which a threshold agrees; a region is where all do."""
     n_columns = approved.shape[1]
+    # Every column upwards and downwards: "from 600 on" and "up to 600".
     directions = np.hstack([np.eye(n_columns), -np.eye(n_columns)])
     lowest_approved = (approved @ directions).min(axis=0)
     highest_denied = (denied @ directions).max(axis=0)
@@ -93,6 +96,7 @@ def _half_space(approved: Array, denied: Array) -> tuple[Ask, Ask]:
     sign = np.concatenate([np.ones(len(approved)), -np.ones(len(denied))])
     weights, offset = _widest_margin(rows, sign)
     u = weights / np.linalg.norm(weights)
+    # Of the SVD of one row all right vectors but the first are orthogonal to it.
     complement = np.linalg.svd(u[None, :])[2][1:].T
     origin = _centre_of_nearest(rows, sign, weights, offset)
     box = _box_of_hyperplanes(rows - sign[:, None] * origin, sign, u, complement)

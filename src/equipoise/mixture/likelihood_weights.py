@@ -111,6 +111,7 @@ def slopes_in_theta(points: Array, fits: Pair, q: float) -> tuple[Array, Array]:
     """
     ratio = log_ratio(fits, points)
     posterior = expit(ratio + logit(q))
+    # mean(p) - q has this slope in q, up to its sign (the implicit function theorem).
     scale = max(q * (1.0 - q) * information_at(ratio, q), 1e-300)
     pull = posterior * (1.0 - posterior) / (len(points) * scale)
     law_zero, law_one = fits
@@ -158,6 +159,7 @@ def foresee_weight(fits: Pair, q: float) -> tuple[float, float]:
     Returns the information about q in one feature vector, and the standard error of a likelihood
     weight that remains however many are bought.
     """
+    # A seed of its own: the choice of a way must not depend on the run's random numbers.
     rng = np.random.default_rng(0)
     law_zero, law_one = fits
     n_ones = round(q * SUBSAMPLE)

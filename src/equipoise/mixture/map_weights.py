@@ -67,6 +67,7 @@ def map_bias(
     low_0, high_0 = clopper_pearson(int(misjudged_zeros.sum()), len(misjudged_zeros), level / 4.0)
     low_1, high_1 = clopper_pearson(int(misjudged_ones.sum()), len(misjudged_ones), level / 4.0)
     coarse_zero, coarse_one = coarse
+    # Each coarse weight bounds q by itself, that of outcome 0 from the other side.
     least_q = max((1.0 - COARSE_ERROR) * coarse_one, 1.0 - (1.0 + COARSE_ERROR) * coarse_zero)
     largest_q = min((1.0 + COARSE_ERROR) * coarse_one, 1.0 - (1.0 - COARSE_ERROR) * coarse_zero)
     largest_bias = (1.0 - least_q) * high_0 - least_q * low_1
@@ -176,6 +177,7 @@ def choose_branch(
     valid = [branch for branch in (likelihood, map_counts) if branch.features]
     if not valid:
         return replace(likelihood, why=f"{map_counts.why}, and {likelihood.why}")
+    # A way that the user named goes first, then the one with fewer features.
     best = min(valid, key=lambda branch: (weights not in ("auto", branch.way), branch.features))
     if map_counts.features or best.way == weights:
         return best
@@ -237,6 +239,7 @@ def _likelihood_branch(fits: Pair, coarse: tuple[float, float], target: float) -
             f"{format_number(times_as_many, 2)} times as many "
             "past approved people would do)",
         )
+    # A tenth more features than foreseen, since the forecast rests on a simulated sample.
     why = f"the weight's standard error will be within {format_number(target, 2)}"
     return Branch("likelihood", why, max(math.ceil(1.1 / gain_per_feature), MIN_FEATURES))
 

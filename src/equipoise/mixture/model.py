@@ -238,10 +238,12 @@ def _require_column(name: str, values: ArrayLike, n_rows: int) -> Column:
 def accepts_of(accepts: GroupAccepts, group: Hashable) -> Accepts:
     """Return the classifier as it decides on one group."""
     if isinstance(accepts, Mapping):
+        # Groups of counts are texts, those of a frame may be numbers.
         classifier = accepts.get(group, accepts.get(str(group)))
         if classifier is None:
             raise UnknownName("group in 'accepts'", str(group), [str(name) for name in accepts])
         return classifier
+    # By its signature: a call would not tell a missing argument from an error of its own.
     try:
         inspect.signature(accepts).bind(None, group)
     except (TypeError, ValueError):
@@ -254,6 +256,7 @@ def accepts_of(accepts: GroupAccepts, group: Hashable) -> Accepts:
 
 def _law_inside(rule: LearntRule, fit: Callable[..., TruncatedFit], X: Array) -> TruncatedFit:
     """Fit a law to the people whom a learnt rule approves for certain."""
+    # Only there is it known for certain whom the decision-maker lets through.
     inside = X[rule.approves(X)]
     law = fit(inside, accepts=rule.approves)
     # P[f=1] = P_theta[sure] / P[sure | f=1], at most one minus what is denied for certain

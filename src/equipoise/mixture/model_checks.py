@@ -242,6 +242,7 @@ class ModelChecks:
         hold: at the estimate, the error of one that is far too large would look far too small.
         """
         for group, counts in self.history.cells.items():
+            # Acceptances are clipped, so that a quotient by a tiny one stays a number.
             fits = self.model.of(group)
             shares = np.maximum([counts.shares[1], counts.shares[0]], 1e-300)  # P[f=1, Y=0], Y=1
             terms = shares / [np.clip(fit.acceptance, 1e-9, 1.0) for fit in fits]
@@ -327,6 +328,7 @@ class ModelChecks:
     ) -> float:
         """Return the standard error of ``log(q_y P_theta_y[f=1])`` that the laws bring."""
         sign = 1.0 if outcome else -1.0  # the share of outcome 0 falls where that of 1 rises
+        # Both laws move the weight q_y; the law of this outcome moves its acceptance as well.
         gradients = [slope * sign / share for slope in slopes]
         fit = fits[outcome]
         gradients[outcome] = gradients[outcome] + fit.acceptance_gradient / fit.acceptance

@@ -150,6 +150,7 @@ def trunc_est(
         (line_1_epsilon**2 - 2.0 * constants.beta * math.log(constants.alpha)) / constants.kappa,
     )
     last_sample = steps.n + steps.m * theory.repeats
+    # Every repeat has samples of its own, so that the candidates are independent given the start.
     samples_of_repeats = np.split(statistics[steps.n : last_sample], theory.repeats)
     candidates = np.tile(start, (theory.repeats, 1))
     for i, samples in enumerate(samples_of_repeats):
@@ -234,6 +235,7 @@ def _require_positive(name: str, value: object) -> None:
 
 def _accepted_draw(theta: Array, family: Family, oracle: Oracle, rng: np.random.Generator) -> Array:
     """Return the first draw of ``E_theta`` that is let through, as one row."""
+    # Few at first, since most draws are let through near the sample; ever more where hardly any is.
     size = 8
     while oracle.calls < ORACLE_LIMIT:
         draws = family.sample(theta, size, rng)
@@ -255,6 +257,8 @@ class Ball(NamedTuple):
 
     def project(self, theta: Array, family: Family) -> Array:
         """Return the nearest point of the ball that lies in Theta (Dykstra's alternating steps)."""
+        # Without Dykstra's corrections alternating projections end somewhere in the intersection,
+        # and not at its nearest point.
         ball_correction = np.zeros_like(theta)
         set_correction = np.zeros_like(theta)
         for _ in range(100):
@@ -330,6 +334,7 @@ def trunc_est_constants(
     """
     for name, value in (("epsilon", epsilon), ("delta", delta), ("alpha", constants.alpha)):
         require_in_open_unit(name, value)
+    # Logarithms throughout: the theorem's constants leave the range of a float.
     kappa = constants.kappa
     lam = constants.lam
     log_epsilon_square = 2.0 * math.log(epsilon)

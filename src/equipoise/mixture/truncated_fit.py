@@ -216,6 +216,7 @@ def fit_truncated(
         ask = cut  # the same answers, without asking
     elif method == "auto" and points.shape[1] > 1:
         cut = find_half_space(sample, ask, seed)
+    # Exact integrals first: those over sampled points add an error of their own.
     solution = None
     if method == "auto":
         solution = _solve_exactly(frame.family, sample, ask, cut, seed)
@@ -324,6 +325,7 @@ def _fit_from_solution(
     # d alpha / d theta = alpha (E[T | accepted] - E[T])
     slope = share * (mean - frame.family.mean_statistics(theta))
     user_theta = frame.jacobian @ theta + frame.offset
+    # The frame has a parameter set of its own, so the user's is imposed only here.
     projected = family.project(user_theta)
     was_moved = not np.allclose(projected, user_theta, rtol=1e-7, atol=0.0)
     return TruncatedFit(
@@ -431,6 +433,7 @@ def _search_along(
 ) -> Array | None:
     """Return the first of ever shorter steps that gains enough, None if none does."""
     value = integral.log_total(theta) - theta @ target
+    # Armijo's rule: a step must bring a share of the gain that the gradient promises.
     for fraction in 0.5 ** np.arange(HALVINGS):
         candidate = family.project(theta - fraction * step)
         promised_gain = float(gradient @ (theta - candidate))
@@ -538,6 +541,7 @@ def _accepted_pieces(family: Family, ask: Ask, grid: Array) -> list[tuple[float,
     outside = np.where(accepted[changes], point_after, point_before)
     # The grid only shows where the answer changes; bisection finds the cut itself.
     cuts = border(ask, inside[:, None], outside[:, None])[:, 0]
+    # Between two cuts the answer is the same everywhere, so the middle shows it.
     ends = np.concatenate([grid[:1], cuts, grid[-1:]])
     is_accepted = ask((ends[1:] + ends[:-1])[:, None] / 2.0)
     pieces = np.column_stack([ends[:-1], ends[1:]])[is_accepted]

@@ -40,6 +40,7 @@ def draw_exp(setting: Setting) -> Runs | None:
         return None
     runs = np.array([UNDECIDED_RUN] * setting.repeats, dtype=RUN_DTYPE)
     unfinished = {}
+    # A seed for each run, so that a run stays the same however many there are.
     seeds = SeedSequence(setting.seed).spawn(setting.repeats)
     for repeat, seed in enumerate(seeds):
         audit = _run_exp(setting, repeat, populations, default_rng(seed))
@@ -86,6 +87,7 @@ class _Population(ABC):
     def draw_labelled(self, sizes: Ints, rng: Generator) -> Labelled:
         """Return so many people of outcome 0 and of outcome 1, with their outcomes."""
         people = [self.draw(int(size), rng, outcome) for outcome, size in enumerate(sizes)]
+        # The people of outcome 0 come first, as they were drawn.
         outcomes = np.repeat(np.array([0, 1], dtype=np.int8), sizes)
         return Labelled(np.concatenate(people), outcomes)
 
@@ -145,6 +147,7 @@ class _TablePopulation(_Population):
 
     def draw(self, size: int, rng: Generator, outcome: int | None = None) -> Array:
         features = self._features_by_outcome[outcome]
+        # With replacement: the rows are the population.
         return features[rng.integers(len(features), size=size)]
 
     def points(self) -> list[tuple[float, Array]]:
@@ -228,6 +231,7 @@ def _add_features(audit: ExpAudit, population: _Population, group: str, rng: Gen
         for start in range(kept_people, people_left, _MAX_PEOPLE_AT_ONCE):
             size = min(people_left - start, _MAX_PEOPLE_AT_ONCE)
             counts.add(population.draw(size, rng, None))
+    # Features of approved people are free; those of denied people are paid.
     audit.spending[group].features += int(rng.binomial(people_left, population.denied_share))
 
 
@@ -249,6 +253,7 @@ def _run_fallbacks(setting: Setting, unfinished: dict[int, ExpAudit], runs: Runs
             pasts=None if audits[0].history.exact else [audit.history for audit in audits],
         )
     )
+    # What was spent before the fall-back is spent all the same; what was found is the fall-back's.
     for name in ("cost", "labels", "features"):
         runs[name][repeats] += fallback_runs[name]
     for name in ("verdict", "estimate", "lower", "upper"):

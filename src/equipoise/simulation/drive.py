@@ -245,9 +245,11 @@ def _count_scored_block(
     for group, people in enumerate(scored_people):
         places = np.flatnonzero(groups == group)
         if len(places):
+            # Outcome, score and price of one row, so that they go together as in the table.
             drawn_people = people[:, rng.integers(people.shape[1], size=len(places))]
             outcomes[places] = drawn_people[0]
             scores[places] = drawn_people[1]
             prices[places] = drawn_people[2]
+    # The lottery that decides whom to ask, a number per person whether or not it is needed.
     draws = rng.random(len(groups))
     return audit.count_block(groups, outcomes.astype(np.intp), scores, prices, draws)

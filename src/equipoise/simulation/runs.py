@@ -100,6 +100,7 @@ class Simulation(JsonValue, Displayable):
     @property
     def wrong(self) -> NDArray[np.bool_]:
         """Which runs gave a wrong verdict; INCONCLUSIVE is not wrong."""
+        # Between gamma and gamma + epsilon both verdicts are right.
         not_wrong = self.question.truth(self.gap) | {Verdict.INCONCLUSIVE}
         return ~np.isin(self.verdict, [verdict.value for verdict in not_wrong])
 
@@ -108,6 +109,7 @@ class Simulation(JsonValue, Displayable):
         repeats = len(self)
         wrong_runs = int(self.wrong.sum())
         is_covered = (self.lower <= self.gap) & (self.gap <= self.upper)
+        # One run has no deviation; 0 keeps the summary writable.
         deviation = float(np.std(self.cost, ddof=1)) if repeats > 1 else 0.0
         verdict_shares = {}
         for verdict in Verdict:

@@ -125,6 +125,7 @@ class Setting:
     options: Mapping[str, object]
     pasts: Sequence[Past] | None = None
 
+    # Formulas and blocks know of no delay and no end, so that such runs go person by person.
     @property
     def at_once(self) -> bool:
         """Whether outcomes are told at once, and neither people nor money run out."""
@@ -151,7 +152,7 @@ class Setting:
         """Return the audit of a repeat; None if its past lacks a group, and nothing can be said."""
         try:
             past = self.pasts[repeat] if self.pasts else self.world.past(self.history_size, rng)
-        except BadData:
+        except BadData:  # a small past may hold nobody of a group
             return None
         return self.begin(past)
 

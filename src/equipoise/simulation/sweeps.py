@@ -109,7 +109,7 @@ class Sweep(Displayable):
         if quantity == "estimate":
             ax.axhline(self.gap, color=GREY, ls="--", label="true gap")
         else:
-            ax.set_yscale("log")
+            ax.set_yscale("log")  # costs of two audits may differ a thousandfold
         ax.set(xlabel=self.swept, ylabel=QUANTITIES[quantity])
         ax.legend()
 
@@ -178,13 +178,14 @@ def sweep(
             f"give at least one audit, and the values of exactly one of {', '.join(SWEPT_NAMES)}; "
             f"got audits {audits!r} and values of {', '.join(swept_lists) or 'none'}"
         )
-    ((swept, values),) = swept_lists.items()
+    ((swept, values),) = swept_lists.items()  # the only one, as was just checked
     if not values:
         raise InvalidInput(f"{swept!r} must hold at least one value; it is empty")
     rows: list[Mapping[str, object]] = []
     simulation: Simulation | None = None
     for audit in audits:
         for value in values:
+            # A copy, since tau is filled in for each value.
             audit_options = dict((options or {}).get(audit, {}))
             swept_question = question
             prices = costs
@@ -194,6 +195,7 @@ def sweep(
                 prices = replace(costs, **{PRICES[swept]: value})  # type: ignore[arg-type]
             elif "tau" in options_of(audit_class(audit)):
                 audit_options["tau"] = value
+            # One seed for all values, so that two points differ less by chance.
             simulation = simulate(
                 audit, world, swept_question, prices, repeats=repeats, seed=seed,
                 history_size=history_size, n_jobs=n_jobs, **audit_options,  # type: ignore[arg-type]
@@ -217,6 +219,7 @@ def _format_swept(value: object) -> str:
 
 def _means(simulation: Simulation) -> dict[str, object]:
     """Return means and standard deviations over the runs; runs without an estimate have no part."""
+    # An audit that ended without an estimate says nothing of how far estimates are off.
     estimates = simulation.estimate[~np.isnan(simulation.estimate)]
     return {
         "runs": len(simulation),

@@ -115,12 +115,14 @@ class Lender:
         score_parts = []
         repaid_parts = []
         for group, (scores, repaying, failing) in self.applicants.items():
-            # Per score those who would repay, then those who would fail.
+            # One draw for the group, so that it has as many people as the report. Per score those
+            # who would repay, then those who would fail.
             weights = np.concatenate([repaying, failing])
             counts = rng.multinomial(round(weights.sum()), weights / weights.sum())
             race += [group] * int(counts.sum())
             score_parts.append(np.repeat(np.tile(scores, 2), counts))
             repaid_parts.append(np.repeat([1.0, 0.0], counts.reshape(2, -1).sum(axis=1)))
+        # People came group by group and score by score; a real table is in no such order.
         order = rng.permutation(len(race))
         scores = np.concatenate(score_parts)[order]
         approved = scores >= self.threshold
@@ -128,6 +130,7 @@ class Lender:
             "race": np.array(race, dtype=object)[order],
             "score": scores,
             "approved": approved.astype(np.int8),
+            # The lender never sees what a denied applicant would have done.
             "repaid": np.where(approved, np.concatenate(repaid_parts)[order], np.nan),
         }
         applications = duckdb.connect().register("applications", columns).table("applications")
@@ -172,6 +175,7 @@ def encode(table: DuckDBPyRelation, columns: Sequence[str]) -> Array:
         if column not in table.columns:
             raise UnknownName("column", column, table.columns)
     quoted = ['"' + column.replace('"', '""') + '"' for column in columns]
+    # One query for all columns, so that what stands in one row stays in one row.
     values = table.project(", ".join(quoted)).fetchnumpy()
     features: list[Array] = []
     for column in columns:

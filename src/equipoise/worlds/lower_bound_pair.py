@@ -44,7 +44,7 @@ def lower_bound_pair(epsilon: float, p: float = 0.2, q: float = 0.2) -> tuple[Ce
         if not 0.0 < value < UPPER_LIMITS[name]:
             raise InvalidInput(f"{name!r} must be in (0, {UPPER_LIMITS[name]:.4g}); got {value!r}")
     fair_group = _group_counts(p, q, hidden=0.0)
-    unfair_group = _group_counts(p, q, hidden=4.0 * epsilon * q)
+    unfair_group = _group_counts(p, q, hidden=4.0 * epsilon * q)  # q/2 times 8 epsilon
     fair = CellWorld.from_counts({"0": fair_group, "1": fair_group})
     unfair = CellWorld.from_counts({"0": fair_group, "1": unfair_group})
     return fair, unfair

@@ -91,6 +91,7 @@ class MixtureWorld(ByCells):
             law_zero, law_one = mixture.laws
             p1 = _drop_negligible(mixture.q * law_one.acceptance)
             p0 = _drop_negligible((1.0 - mixture.q) * law_zero.acceptance)
+            # Without tiny shares, because the rate of so few people is a quotient of roundings.
             s = 1.0 - p1 - p0
             size = mixture.share
             cells[group] = GroupCells(size * p1, size * p0, size * s)
@@ -130,6 +131,7 @@ class MixtureWorld(ByCells):
         family = Gaussian("spherical")
         mixtures = {}
         for group, share, q in (("1", 0.7, 0.7), ("0", 0.3, 0.4)):
+            # Group "1" is drawn first: the order is part of what a seed stands for.
             require_in_open_unit(f"approval of group {group}", rates[group])
             mean_one = rng.uniform(-1.0, 1.0, dimension)
             direction = _unit_vector(rng.standard_normal(dimension))
@@ -163,6 +165,7 @@ class MixtureWorld(ByCells):
             counts = self.as_cells.past(None, generator)
             if self.feature_rows is None:
                 return replace(counts, model=self.model)
+            # Counts without limit, but features of a finite sample: the laws are estimated.
             people = self.draw(self.feature_rows, generator)
         else:
             people = self.draw(size, generator)
@@ -187,6 +190,7 @@ class MixtureWorld(ByCells):
         outcome = np.zeros(size, dtype=np.int8)
         decision = np.zeros(size, dtype=np.int8)
         features = np.empty((size, self._any_law.family.dimension(self._any_law.theta)))
+        # Filled in group by group, at the places where the group's people came.
         for position, mixture in enumerate(self.mixtures.values()):
             rows = np.flatnonzero(group == position)
             outcome[rows] = generator.random(len(rows)) < mixture.q

@@ -81,6 +81,7 @@ class TableWorld(People, ByCells):
         table = _columns(frame, (*options.groups, decision, outcome, *features, *assist_columns))
         attributes = [_texts(name, table[name]) for name in options.groups]
         intersections = [AND.join(values) for values in zip(*attributes, strict=True)]
+        # Named like the intersections of History.read, so that a past and its world fit together.
         groups, codes = np.unique(intersections, return_inverse=True)
         feature_columns = [_numbers(name, table[name], -np.inf) for name in features]
         return cls(
@@ -108,6 +109,7 @@ class TableWorld(People, ByCells):
     @accepts_random_state
     def draw(self, size: int, seed: Seed = 0) -> People:
         """Let ``size`` random rows arrive."""
+        # With replacement: the table is the population, and people come without end.
         rows = np.random.default_rng(seed).integers(len(self), size=size)
         return People(
             self.groups,
@@ -224,6 +226,7 @@ def _numbers(name: str, values: NDArray[np.generic], least: float) -> Array:
         raise BadData(f"column {name!r} must hold numbers; got {values.dtype}")
     try:
         if values.dtype.kind in "OU":
+            # Texts such as "NA" stand for no number, as in a table of past decisions.
             values = np.array([np.nan if is_missing(value) else value for value in values])
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

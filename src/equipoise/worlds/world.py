@@ -83,6 +83,7 @@ class People:
         return len(self.group)
 
     def __iter__(self) -> Iterator[Person]:
+        # Python's numbers, by one conversion per column: numpy's are slow one by one, and no JSON.
         names = (self.groups[group] for group in self.group.tolist())
         features = repeat(None) if self.features is None else self.features
         scores = _none_for_nan(self.score)
@@ -223,6 +224,7 @@ class CellWorld:
                 raise InvalidInput(
                     f"p1 + p0 + s of group {group!r} must be 1; got {p1} + {p0} + {s}"
                 )
+            # Only the proportions of the weights matter, as they do of all cells.
             weight = 1.0 if shares is None else shares[group]
             cells[group] = GroupCells(p1 * weight, p0 * weight, s * weight)
             r[group] = float(denied_rate) if s > 0 else 0.0
@@ -255,6 +257,7 @@ class CellWorld:
         for group in denied_rate:
             if group not in history.cells:
                 raise UnknownName("group in 'denied_rate'", group, history.cells.groups)
+        # Unknown outcomes are imputed, since a world knows everybody's.
         r = {group: float(denied_rate[group]) for group in history.cells}
         return cls(history.cells.like_known, r)
 
@@ -295,6 +298,7 @@ class CellWorld:
         require_whole("size", size)
         # What the past shows of each group: approved and good, approved and bad, denied.
         visible = np.column_stack([self.joint[:, :2], self.joint[:, 2:].sum(axis=1)])
+        # One draw over all groups: how many people of a group come is left to chance as well.
         counts = generator.multinomial(size, visible.ravel() / visible.sum())
         return Past(cells_of(self.groups, counts.reshape(visible.shape)))
 
@@ -304,7 +308,7 @@ class CellWorld:
         # Without the last edge: rounded, the sum may lie below a number that is drawn.
         edges = np.cumsum(self.joint)[:-1]
         kind = np.searchsorted(edges, np.random.default_rng(seed).random(size), side="right")
-        cell = kind % 4
+        cell = kind % 4  # in the order of COUNT_NAMES: approved first, of each pair good first
         return People(
             self.groups,
             group=kind // 4,
@@ -356,6 +360,7 @@ def past_of(people: People) -> Past:
 
 def cells_of(groups: tuple[str, ...], counts: NDArray[np.int64]) -> Cells:
     """Return the cells of past people, counted as approved with outcome 1, with 0, and denied."""
+    # A group without people has no shares; more rows would help, so the error says so.
     for group, row in zip(groups, counts, strict=True):
         if not row.any():
             raise BadData(
