@@ -113,6 +113,7 @@ class Report(JsonValue):
         require_kind("live", live, LiveAudit, "a LiveAudit, as LiveAudit.open returns it")
         settings = live.settings
         status = live.status()
+        # While there is no verdict the report has what the evidence supports so far.
         finding = status.finding or live.so_far()
         selection, four_fifths = selection_table(settings.past, settings.question)
         good_shares = live.good_shares()
@@ -165,6 +166,7 @@ def widen_free_check(free: Check, finding: Finding) -> Check:
     """
     rates: dict[str, dict[str, Interval]] = {}
     for rate, intervals in free.rates.items():
+        # A finding may lack a rate that the check has. Then the check's own range stays.
         current = finding.rates.get(rate, {})
         rates[rate] = {}
         for group, interval in intervals.items():
@@ -197,6 +199,7 @@ def _estimate_denied_rates(
     """Return each group's r by what was told of it, and by the past's random accepts."""
     outcomes_by_group = {}
     for group, group_status in status.groups.items():
+        # People whom a test programme accepted at random are denied people with known outcomes.
         good, bad, _ = cells[group].random_accepts or (0.0, 0.0, 0.0)
         outcomes_told = group_status.positive + group_status.negative
         # With scores the good share among those asked is not the group's, so its estimate counts.
@@ -219,6 +222,7 @@ def forecast_similar_audit(live: LiveAudit, status: Status) -> Forecast | None:
     if free.verdict is not Verdict.INCONCLUSIVE or METRICS[question.metric].is_free:
         return None
     r = _estimate_denied_rates(settings.past.cells, status, live.good_shares())
+    # With a rate for every group nothing is left to guess, so there is one case.
     case = scenarios(settings.past.cells, question, r)[0]
     return forecast(settings.past, question, settings.costs, [case])[0]
 

@@ -24,7 +24,8 @@ def round_ticks(high: float, max_steps: int) -> list[float]:
     [0.0, 0.1, 0.2, 0.3]
     """
     step = round_step(high, max_steps)
-    n_steps = int(high / step + 1e-9)
+    n_steps = int(high / step + 1e-9)  # 0.3 / 0.1 is a little less than 3
+    # 3 * 0.1 is 0.30000000000000004, which no axis may show.
     return [round(index * step, 12) for index in range(n_steps + 1)]
 
 
@@ -63,6 +64,7 @@ class Drawing:
     ) -> None:
         """Draw a bar, ``down`` pixels below y; one too narrow to see is made visible."""
         width = max(end - start, 0.004 * (self.high - self.low))
+        # percent() says where a value lies: a width is that of a value so far from the left end.
         move = f' transform="translate(0 {down:g})"' if down else ""
         self._marks.append(
             f'<rect class="{name}" x="{self.percent(start)}" '
@@ -117,7 +119,7 @@ class Drawing:
         self.line(self.low, f"{y:g}", self.high, f"{y:g}", "l-axis")
         for tick in round_ticks(min(self.high, highest_tick or self.high), max_steps):
             label = f"{tick * 100:g}" if hundredths else f"{tick:,g}"
-            if tick >= 1e6 and not hundredths:
+            if tick >= 1e6 and not hundredths:  # "g" would write an exponent
                 label = f"{tick:,.0f}"
             self.line(tick, f"{y:g}", tick, f"{y + 5:g}", "l-axis")
             # A number at the right edge would stick out.
@@ -144,9 +146,10 @@ class Drawing:
 
 def step_path(points: Points) -> str:
     """Return a path that keeps its height until the next point."""
-    (x, y), *rest = points
-    parts = [f"M{x:g} {y:.1f}"]
-    parts += [f"H{x:g}V{y:.1f}" for x, y in rest]
+    first_x, first_y = points[0]
+    parts = [f"M{first_x:g} {first_y:.1f}"]
+    # Across at the old height, then up or down at the place where it changed.
+    parts += [f"H{x:g}V{y:.1f}" for x, y in points[1:]]
     return "".join(parts)
 
 

@@ -35,7 +35,7 @@ def log_rows(events: Iterable[Mapping[str, Any]], settings: Settings) -> list[Ro
 
 
 def _describe_action(event_type: str, data: Mapping[str, Any]) -> str:
-    if event_type == "verdict" and data["finding"] is None:
+    if event_type == "verdict" and data["finding"] is None:  # a correction undid it
         return "took back the verdict"
     return ACTION_TEXT.get(event_type, event_type.replace("_", " "))
 
@@ -74,6 +74,7 @@ def _budget(data: Mapping[str, Any], settings: Settings) -> list[str]:
 
 def _limits(data: Mapping[str, Any], settings: Settings) -> list[str]:
     limits = {"all": data["max_in_flight"], **data["max_in_flight_groups"]}
+    # The limit of all is None where only single groups have one.
     limit_texts = [f"{limit} of {group}" for group, limit in limits.items() if limit]
     return [", ".join(limit_texts) or "no limits"]
 

@@ -75,6 +75,11 @@ class GapRange(NamedTuple):
     interval: Interval
     is_current: bool = True
 
+    @property
+    def mark(self) -> str:
+        """The class of the style sheet that colours it."""
+        return "now" if self.is_current else "before"
+
 
 def draw_gap_ranges(question: Question, ranges: Sequence[GapRange], note: str = "") -> Markup:
     """Draw ranges of the gap over the three zones of a question, numbers at their ends.
@@ -86,33 +91,44 @@ def draw_gap_ranges(question: Question, ranges: Sequence[GapRange], note: str = 
     high = min(1.09, max(1.09 * largest, 2.6 * question.threshold))
     bottom = FLAGS_HEIGHT + GAP_ROW_HEIGHT * len(ranges)
     drawing = Drawing(high)
+    # The zones first: what is drawn later lies on top.
     _draw_zones(drawing, question, bottom)
-    sentences = []
-    for index, (label, interval, is_current) in enumerate(ranges):
-        _draw_gap_row(drawing, label, interval, FLAGS_HEIGHT + GAP_ROW_HEIGHT * index, is_current)
-        estimate = ""
-        if interval.estimate is not None:
-            estimate = f", estimate {100 * interval.estimate:.1f}"
-        sentences.append(f"{label}: {interval.hundredths}{estimate}.")
-    unit = name_gap_unit(question)
-    drawing.axis(bottom, f"Gap between two groups ({unit})", 5, highest_tick=1.0, hundredths=True)
+    for index, gap_range in enumerate(ranges):
+        _draw_gap_row(drawing, gap_range, FLAGS_HEIGHT + GAP_ROW_HEIGHT * index)
+    title = f"Gap between two groups ({name_gap_unit(question)})"
+    # No gap is above 1, so numbers end there although there is room beyond.
+    drawing.axis(bottom, title, 5, highest_tick=1.0, hundredths=True)
+    sentences = [_describe_range(gap_range) for gap_range in ranges]
     sentences += [f"{text}." for _, _, _, text in _zones(question, high)]
     chart = drawing.to_chart(
         "gap", bottom + AXIS_HEIGHT, f"Range of the gap. {' '.join(sentences)}"
     )
+    return chart + key(_gap_key_entries(question, ranges, note))
+
+
+def _describe_range(gap_range: GapRange) -> str:
+    """Return what a row shows, for readers who cannot see the chart."""
+    interval = gap_range.interval
+    estimate = "" if interval.estimate is None else f", estimate {100 * interval.estimate:.1f}"
+    return f"{gap_range.label}: {interval.hundredths}{estimate}."
+
+
+def _gap_key_entries(
+    question: Question, ranges: Sequence[GapRange], note: str
+) -> list[tuple[str, str]]:
+    """Return the marks of a chart of the gap with their meanings, the range of the answer first."""
     entries = []
     if any(gap_range.interval.estimate is not None for gap_range in ranges):
         entries.append(("dot", "Estimate"))
-    short_unit = "points" if question.gap_scale is GapScale.DIFFERENCE else unit
+    is_difference = question.gap_scale is GapScale.DIFFERENCE
+    unit = "points" if is_difference else name_gap_unit(question)
     for gap_range in reversed(ranges):
-        name = "Range now" if gap_range.is_current else "Range from historical data alone"
-        mark = "now" if gap_range.is_current else "before"
-        said_range = ""
+        meaning = "Range now" if gap_range.is_current else "Range from historical data alone"
         if gap_range is ranges[-1]:  # the range of the answer
-            said_range = f": {gap_range.interval.hundredths} {short_unit}"
-            said_range += f" ({note})" if note else ""
-        entries.append((mark, f"{name}{said_range}"))
-    return chart + key(entries)
+            meaning += f": {gap_range.interval.hundredths} {unit}"
+            meaning += f" ({note})" if note else ""
+        entries.append((gap_range.mark, meaning))
+    return entries
 
 
 def _zones(question: Question, high: float) -> list[tuple[str, float, float, str]]:
@@ -144,13 +160,13 @@ def _draw_zones(drawing: Drawing, question: Question, bottom: float) -> None:
         )
 
 
-def _draw_gap_row(
-    drawing: Drawing, label: str, interval: Interval, top: float, is_current: bool
-) -> None:
+def _draw_gap_row(drawing: Drawing, gap_range: GapRange, top: float) -> None:
+    """Draw the name of a range, and below it the bar with numbers at its ends."""
+    interval = gap_range.interval
     middle = top + 31
-    drawing.text(0.0, top + 17, label, "b" if is_current else "", shift=6)
-    mark = "now" if is_current else "before"
-    drawing.bar(interval.lower, interval.upper, f"{middle - 7:g}", "14", mark)
+    drawing.text(0.0, top + 17, gap_range.label, "b" if gap_range.is_current else "", shift=6)
+    drawing.bar(interval.lower, interval.upper, f"{middle - 7:g}", "14", gap_range.mark)
+    # Both ends are rounded together, outwards, so that they show what the text says.
     low, high = format_hundredths(interval.lower, interval.upper).split(" to ")
     drawing.text(interval.lower, middle + 5, low, "b", shift=-5, anchor="end")
     drawing.text(interval.upper, middle + 5, high, "b", shift=6)
@@ -205,7 +221,9 @@ def draw_group_ranges(
     order = sorted(
         current, key=lambda group: _middle(current[group]), reverse=not is_worse_if_higher
     )
-    low, high = _ends_of_axis([*current.values(), *(earlier[g] for g in order if g in earlier)])
+    # An earlier range of a group that is not shown now would only widen the axis.
+    drawn_earlier = [earlier[group] for group in order if group in earlier]
+    low, high = _ends_of_axis([*current.values(), *drawn_earlier])
     band = _tolerated_band(current, tolerance, is_worse_if_higher)
     rows = []
     for group in order:
@@ -231,6 +249,7 @@ def _middle(interval: Interval) -> float:
 
 def _ends_of_axis(intervals: Sequence[Interval]) -> tuple[float, float]:
     """Return round ends between which all intervals lie."""
+    # At least 5 points apart, so that groups that hardly differ do not look far from each other.
     least = min((interval.lower for interval in intervals), default=0.0)
     largest = max((interval.upper for interval in intervals), default=1.0)
     step = round_step(max(largest - least, 0.05), 4)
@@ -245,6 +264,7 @@ def _tolerated_band(
     estimates = [
         interval.estimate for interval in current.values() if interval.estimate is not None
     ]
+    # If one estimate is missing, it may be the best one.
     if tolerance is None or len(estimates) < len(current) or not estimates:
         return None
     if is_worse_if_higher:
@@ -260,6 +280,7 @@ def _draw_group(
     band: tuple[float, float] | None,
 ) -> Drawing:
     drawing = Drawing(high, low)
+    # The band may reach beyond the axis, whose ends are those of the ranges.
     if band is not None:
         start = max(band[0], low)
         end = min(band[1], high)
@@ -268,6 +289,7 @@ def _draw_group(
         drawing.line(tick, "0", tick, "100%", "l-grid")
     if earlier is not None:
         drawing.bar(earlier.lower, earlier.upper, "50%", "6", "before", down=6)
+    # Beside an earlier range the current one moves up, else it stands in the middle.
     down = -8.0 if earlier is not None else -6.0
     drawing.bar(current.lower, current.upper, "50%", "12", "now", down=down)
     if current.estimate is not None:
@@ -286,6 +308,7 @@ def _axis_cell(low: float, high: float) -> Markup:
     drawing = Drawing(high, low)
     ticks = _axis_ticks(low, high)
     for tick in ticks:
+        # Centred below the ends of the axis, numbers would stick out of the cell.
         anchor = {ticks[0]: "start", ticks[-1]: "end"}.get(tick, "middle")
         drawing.text(tick, 14, f"{100 * tick:g}", anchor=anchor)
     return drawing.to_cell()
@@ -310,12 +333,16 @@ def _group_table(
     heads: tuple[str, str, str], names: Sequence[str], rows: Sequence[str], axis: Markup
 ) -> Markup:
     """Return a table whose middle column is a picture."""
-    group, title, numbers = map(escape, heads)
+    group_head = escape(heads[0])
+    picture_head = escape(heads[1])
+    numbers_head = escape(heads[2])
     is_long = any(len(name) > MAX_SHORT_NAME for name in names)
     return Markup(
-        f'<table class="rows{" long" if is_long else ""}"><thead><tr><th scope="col">{group}</th>'
-        f'<th scope="col">{title}</th>'
-        f'<th scope="col" class="num">{numbers}</th></tr></thead><tbody>{"".join(rows)}</tbody>'
+        f'<table class="rows{" long" if is_long else ""}"><thead><tr>'
+        f'<th scope="col">{group_head}</th>'
+        f'<th scope="col">{picture_head}</th>'
+        f'<th scope="col" class="num">{numbers_head}</th></tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody>"
         f'<tfoot><tr aria-hidden="true"><td></td><td class="bar">{axis}</td><td></td></tr></tfoot>'
         "</table>"
     )
@@ -351,6 +378,43 @@ def draw_impact_ratios(rows: Sequence[SelectionRow]) -> Markup:
 # -- over time ------------------------------------------------------------------------------------
 
 
+class _TimeChart:
+    """A chart of something that grows with the people who arrive.
+
+    Parameters
+    ----------
+    high
+        People at the right end.
+    y_of
+        A value -> where it stands, in pixels below the top of the chart.
+    title
+        What the values are.
+    """
+
+    def __init__(self, high: float, y_of: Callable[[float], float], title: str) -> None:
+        self.drawing = Drawing(high)
+        self.y_of = y_of
+        self.drawing.text(0.0, 11, title, "quiet", shift=-46)
+
+    def draw_grid(self, values: Sequence[float], labels: Sequence[str]) -> None:
+        """Draw a faint line at each of some values, with its label to the left, and the axis."""
+        for value, label in zip(values, labels, strict=True):
+            y = TIME_TOP + self.y_of(value)
+            self.drawing.line(0.0, f"{y:.1f}", self.drawing.high, f"{y:.1f}", "l-grid")
+            self.drawing.text(0.0, y + 4, label, "quiet", shift=-7, anchor="end")
+        self.drawing.axis(TIME_TOP + TIME_HEIGHT, PEOPLE_TITLE, 4)
+
+    def draw_bar(self, value: float, label: str, *, label_gap: float) -> None:
+        """Draw a dashed line across at a value, with its label some pixels above it."""
+        y = TIME_TOP + self.y_of(value)
+        self.drawing.line(0.0, f"{y:.1f}", self.drawing.high, f"{y:.1f}", "l-ink dash", width=1.75)
+        self.drawing.text(0.0, y - label_gap, label, "halo b", shift=6)
+
+    def to_chart(self, label: str) -> Markup:
+        """Return the chart with a text that says what it shows."""
+        return self.drawing.to_chart("time", TIME_TOP + TIME_HEIGHT + AXIS_HEIGHT, label)
+
+
 def draw_evidence(report: Report) -> Markup | None:
     """Draw the evidence for both answers over time, None if there is nothing to draw.
 
@@ -383,48 +447,58 @@ def draw_evidence_points(
     assert last.for_fair is not None and last.for_unfair is not None  # noqa: PT018
     assert last.fair_needs is not None and last.unfair_needs is not None  # noqa: PT018
     top, bottom = _decades(points)
-    drawing = Drawing(max(people or 0.0, last.people, 1.0))
 
     def y_of(e_value: float) -> float:
         exponent = math.log10(max(e_value, 10.0**bottom))
         return TIME_HEIGHT * (top - exponent) / (top - bottom)
 
-    drawing.text(0.0, 11, "Evidence (e-value, logarithmic axis)", "quiet", shift=-46)
-    for exponent in range(bottom, top + 1):
-        y = TIME_TOP + y_of(10.0**exponent)
-        drawing.line(0.0, f"{y:.1f}", drawing.high, f"{y:.1f}", "l-grid")
-        drawing.text(0.0, y + 4, format_number(10.0**exponent), "quiet", shift=-7, anchor="end")
-    drawing.axis(TIME_TOP + TIME_HEIGHT, PEOPLE_TITLE, 4)
-    is_fair_ahead = _leading_answer(last, verdict) is Verdict.FAIR
-    answer = "FAIR" if is_fair_ahead else "UNFAIR"
-    needed = last.fair_needs if is_fair_ahead else last.unfair_needs
-    bar_y = TIME_TOP + y_of(needed)
-    drawing.line(0.0, f"{bar_y:.1f}", drawing.high, f"{bar_y:.1f}", "l-ink dash", width=1.75)
-    needed_said = f"Needed for {answer}: {format_figures(needed)}"
-    drawing.text(0.0, bar_y - 5, needed_said, "halo b", shift=6)
-    fair = [(point.people, y_of(point.for_fair or 0.0)) for point in points]
-    unfair = [(point.people, y_of(point.for_unfair or 0.0)) for point in points]
-    curves = [("line l-fair", step_path(fair)), ("line l-unfair", step_path(unfair))]
-    drawing.curves(TIME_TOP, TIME_HEIGHT, curves)
-    fair_said = f"FAIR: {_format_e_value(last.for_fair, bottom)}"
-    unfair_said = f"UNFAIR: {_format_e_value(last.for_unfair, bottom)}"
-    higher, lower = sorted((fair[-1][1], unfair[-1][1]))  # in pixels from the top
-    offsets = _label_offsets(higher, lower, bar_y - TIME_TOP)
-    fair_offset, unfair_offset = offsets if last.for_fair > last.for_unfair else offsets[::-1]
-    _label_end(drawing, fair[-1], "fair", fair_said, fair_offset)
-    _label_end(drawing, unfair[-1], "unfair", unfair_said, unfair_offset)
-    label = (
+    high = max(people or 0.0, last.people, 1.0)
+    chart = _TimeChart(high, y_of, "Evidence (e-value, logarithmic axis)")
+    e_values = [10.0**exponent for exponent in range(bottom, top + 1)]
+    chart.draw_grid(e_values, [format_number(e_value) for e_value in e_values])
+    # One bar only, that of the answer which was given or leads: two would be hard to tell apart.
+    answer = _leading_answer(last, verdict)
+    needed = last.fair_needs if answer is Verdict.FAIR else last.unfair_needs
+    chart.draw_bar(needed, f"Needed for {answer}: {format_figures(needed)}", label_gap=5)
+    fair_text = f"FAIR: {_format_e_value(last.for_fair, bottom)}"
+    unfair_text = f"UNFAIR: {_format_e_value(last.for_unfair, bottom)}"
+    _draw_evidence_curves(chart, points, fair_text, unfair_text, y_of(needed))
+    return chart.to_chart(
         f"Evidence for each answer over {last.people:,} people, on a logarithmic axis. "
-        f"{unfair_said}, {format_figures(last.unfair_needs)} needed. "
-        f"{fair_said}, {format_figures(last.fair_needs)} needed."
+        f"{unfair_text}, {format_figures(last.unfair_needs)} needed. "
+        f"{fair_text}, {format_figures(last.fair_needs)} needed."
     )
-    return drawing.to_chart("time", TIME_TOP + TIME_HEIGHT + AXIS_HEIGHT, label)
+
+
+def _draw_evidence_curves(
+    chart: _TimeChart, points: Sequence[EvidencePoint], fair_text: str, unfair_text: str, bar: float
+) -> None:
+    """Draw the evidence for both answers, with texts where the curves end.
+
+    ``bar`` is where the line of what is needed stands, in pixels below the top.
+    """
+    fair_path = [(point.people, chart.y_of(point.for_fair or 0.0)) for point in points]
+    unfair_path = [(point.people, chart.y_of(point.for_unfair or 0.0)) for point in points]
+    curves = [("line l-fair", step_path(fair_path)), ("line l-unfair", step_path(unfair_path))]
+    chart.drawing.curves(TIME_TOP, TIME_HEIGHT, curves)
+    fair_y = fair_path[-1][1]
+    unfair_y = unfair_path[-1][1]
+    # Pixels count from the top, so the higher curve has the smaller number.
+    higher_offset, lower_offset = _label_offsets(min(fair_y, unfair_y), max(fair_y, unfair_y), bar)
+    is_fair_higher = (points[-1].for_fair or 0.0) > (points[-1].for_unfair or 0.0)
+    fair_offset = higher_offset if is_fair_higher else lower_offset
+    unfair_offset = lower_offset if is_fair_higher else higher_offset
+    _label_end(chart.drawing, fair_path[-1], "fair", fair_text, fair_offset)
+    _label_end(chart.drawing, unfair_path[-1], "unfair", unfair_text, unfair_offset)
 
 
 def _decades(points: Sequence[EvidencePoint]) -> tuple[int, int]:
     """Return the exponents of the highest and the lowest e-value on the axis."""
-    e_values = [value for point in points for value in (point.for_fair, point.for_unfair)]
-    positive_e_values = [value for value in e_values if value is not None and value > 0.0]
+    e_values: list[float] = []
+    for point in points:
+        e_values += [point.for_fair or 0.0, point.for_unfair or 0.0]
+    # An e-value of 0 has no place on a logarithmic axis.
+    positive_e_values = [e_value for e_value in e_values if e_value > 0.0]
     needed = max(points[-1].fair_needs or 0.0, points[-1].unfair_needs or 0.0)
     highest = max([*positive_e_values, needed])
     lowest = min([*positive_e_values, 0.1])
@@ -522,6 +596,7 @@ def expected_total(report: Report) -> MoneyForecast | None:
     if status.spent > 0:
         # Money goes on being spent at the pace of the audit so far.
         people = status.people * middle / status.spent
+    # The end lies ahead, even if more people came by now than were expected in all.
     return MoneyForecast(low, middle, high, max(people, status.people + 1.0))
 
 
@@ -530,6 +605,7 @@ def _people_on_axis(report: Report) -> float:
     expected = expected_total(report)
     if expected is None:
         return 1.04 * report.status.people
+    # An end far ahead would squeeze what has happened so far into a corner.
     return 1.02 * min(expected.people, 4.0 * report.status.people)
 
 
@@ -557,59 +633,69 @@ def draw_spending(
     """
     last = points[-1]
     scale = 10.0**decimals
-    highest = max(last.spent, forecast.high if forecast else 0.0)
-    is_budget_drawn = budget is not None and budget <= MAX_BUDGET_FACTOR * highest
-    if is_budget_drawn and budget is not None:
+    highest = max(last.spent, 0.0 if forecast is None else forecast.high)
+    # A budget far above all else would press the curve to the ground, so it is not drawn.
+    if budget is not None and budget > MAX_BUDGET_FACTOR * highest:
+        budget = None
+    if budget is not None:
         highest = max(highest, budget)
-    drawing = Drawing(max(people or 0.0, last.people, 1.0))
-    # Room for a label above the highest line.
-    top = 1.12 * highest / scale
+    top = 1.12 * highest / scale  # with room for a label above the highest line
 
     def y_of(amount: float) -> float:
         return TIME_HEIGHT * (1.0 - amount / scale / top)
 
     title = f"Spent ({unit})" if unit else "Spent"
-    drawing.text(0.0, 11, title, "quiet", shift=-46)
-    for tick in round_ticks(top, 4):
-        y = TIME_TOP + y_of(tick * scale)
-        drawing.line(0.0, f"{y:.1f}", drawing.high, f"{y:.1f}", "l-grid")
-        drawing.text(0.0, y + 4, _short_amount(tick), "quiet", shift=-7, anchor="end")
-    drawing.axis(TIME_TOP + TIME_HEIGHT, PEOPLE_TITLE, 4)
+    chart = _TimeChart(max(people or 0.0, last.people, 1.0), y_of, title)
+    ticks = round_ticks(top, 4)
+    chart.draw_grid([tick * scale for tick in ticks], [_short_amount(tick) for tick in ticks])
     path = [(point.people, y_of(point.spent)) for point in points]
-    curves = [("line l-money", step_path(path))]
-    if forecast is not None:
-        end = min(forecast.people, drawing.high)
-        part = (end - last.people) / (forecast.people - last.people)
-        ends = [last.spent + part * (total - last.spent) for total in forecast[:3]]
-        low, middle, high = map(y_of, ends)
-        start = f"M{last.people:g} {y_of(last.spent):.1f}"
-        fan = f"{start}L{end:g} {high:.1f}V{low:.1f}Z"
-        curves = [
-            ("fan", fan),
-            ("line l-money dash thin", f"{start}L{end:g} {middle:.1f}"),
-            *curves,
-        ]
-        drawing.curves(TIME_TOP, TIME_HEIGHT, curves)
-        above = max(TIME_TOP + high - 8, TIME_TOP + 12)
-        drawing.text(end, above, "Forecast (80% range)", "halo", anchor="end")
+    curve = ("line l-money", step_path(path))
+    if forecast is None:
+        chart.drawing.curves(TIME_TOP, TIME_HEIGHT, [curve])
     else:
-        drawing.curves(TIME_TOP, TIME_HEIGHT, curves)
-    if is_budget_drawn and budget is not None:
-        y = TIME_TOP + y_of(budget)
-        drawing.line(0.0, f"{y:.1f}", drawing.high, f"{y:.1f}", "l-ink dash", width=1.75)
-        drawing.text(0.0, y - 6, f"Budget {budget / scale:,.0f}", "halo b", shift=6)
-    spent = f"Spent {last.spent / scale:,.0f}"
-    _, spent_y = path[-1]
+        _draw_forecast(chart, curve, last, forecast)
+    if budget is not None:
+        chart.draw_bar(budget, f"Budget {budget / scale:,.0f}", label_gap=6)
+    spent_text = f"Spent {last.spent / scale:,.0f}"
     # The forecast rises from the end of the curve, so the space below that is free.
-    is_below = forecast is not None and TIME_HEIGHT - spent_y > LABEL_BELOW + 4
-    _label_end(drawing, path[-1], "money", spent, LABEL_BELOW if is_below else LABEL_ABOVE)
-    label = f"Money spent over {last.people:,} people. {spent} {unit}."
-    if forecast is not None:
-        label += (
-            f" Forecast of the total: {format_figures(forecast.middle / scale)}, 80% range "
-            f"{format_figures(forecast.low / scale)} to {format_figures(forecast.high / scale)}."
-        )
-    return drawing.to_chart("time", TIME_TOP + TIME_HEIGHT + AXIS_HEIGHT, label)
+    is_below = forecast is not None and TIME_HEIGHT - path[-1][1] > LABEL_BELOW + 4
+    label_offset = LABEL_BELOW if is_below else LABEL_ABOVE
+    _label_end(chart.drawing, path[-1], "money", spent_text, label_offset)
+    forecast_text = "" if forecast is None else _describe_forecast(forecast, scale)
+    return chart.to_chart(
+        f"Money spent over {last.people:,} people. {spent_text} {unit}.{forecast_text}"
+    )
+
+
+def _describe_forecast(forecast: MoneyForecast, scale: float) -> str:
+    """Return the forecast as a sentence with a space before it; ``scale`` minor units are one."""
+    low = format_figures(forecast.low / scale)
+    middle = format_figures(forecast.middle / scale)
+    high = format_figures(forecast.high / scale)
+    return f" Forecast of the total: {middle}, 80% range {low} to {high}."
+
+
+def _draw_forecast(
+    chart: _TimeChart, curve: tuple[str, str], last: SpendingPoint, forecast: MoneyForecast
+) -> None:
+    """Draw the curve of what was spent, and from its last point the range and the middle."""
+    # The audit may end beyond the axis. Then the fan is cut there, at so large a part of its way.
+    end = min(forecast.people, chart.drawing.high)
+    part = (end - last.people) / (forecast.people - last.people)
+    low_y = chart.y_of(last.spent + part * (forecast.low - last.spent))
+    middle_y = chart.y_of(last.spent + part * (forecast.middle - last.spent))
+    high_y = chart.y_of(last.spent + part * (forecast.high - last.spent))
+    start = f"M{last.people:g} {chart.y_of(last.spent):.1f}"
+    # The curve comes last, on top of the fan.
+    curves = [
+        ("fan", f"{start}L{end:g} {high_y:.1f}V{low_y:.1f}Z"),
+        ("line l-money dash thin", f"{start}L{end:g} {middle_y:.1f}"),
+        curve,
+    ]
+    chart.drawing.curves(TIME_TOP, TIME_HEIGHT, curves)
+    # Above the fan, and still below the title of the axis.
+    label_y = max(TIME_TOP + high_y - 8, TIME_TOP + 12)
+    chart.drawing.text(end, label_y, "Forecast (80% range)", "halo", anchor="end")
 
 
 def _short_amount(amount: float) -> str:
@@ -626,6 +712,7 @@ def draw_budget(report: Report) -> Markup | None:
     if not status.cap:
         return None
     unspent = max(status.cap - status.spent - status.reserved, 0)
+    # Each mark is a class of the style sheet, and an entry of the key.
     parts = (
         ("spent", "Spent", status.spent),
         ("held", "Held", status.reserved),

@@ -20,7 +20,7 @@ from equipoise.question import Question
 
 FOUR_FIFTHS = 0.8
 SMALL_GROUP_SHARE = 0.02  # of all people; smaller groups are marked
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # 0.4 / 0.5 is a little more or less than four fifths, and meets the rule
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,13 @@ def selection_table(past: Past, question: Question) -> tuple[tuple[SelectionRow,
     # Approval rates are compared by ratio, whatever the audit asks about.
     gap = gap_interval(intervals, replace(question.comparison, by="ratio"))
     rates = {}
+    # Every decision is known, so the estimate is the share that was approved.
     for group, interval in intervals["selection_rate"].items():
         counts = past.cells[group]
         rates[group] = replace(interval, estimate=counts.approved / counts.total)
     compared_with = _compared_with(question, past.cells.groups)
     rows = [_selection_row(past, group, rates, compared_with[group]) for group in rates]
+    # By ratio a gap is what the lowest rate lacks of the highest, so the ends change places.
     return tuple(rows), Interval(1.0 - gap.upper, 1.0 - gap.lower)
 
 

@@ -40,6 +40,7 @@ def describe_guarantee(report: Report) -> str:
         )
     wrong_unfair = question.level_wrong_unfair
     wrong_fair = question.level_wrong_fair
+    # A finding knows the level of the answer that it gave. For the other one the question's holds.
     if finding.verdict is Verdict.UNFAIR:
         wrong_unfair = finding.error_level or wrong_unfair
     elif finding.verdict is Verdict.FAIR:
@@ -79,6 +80,7 @@ def list_report_assumptions(report: Report) -> list[str]:
     )
     drift = report.status.drift
     n_alarms = sum(test.alarm for test in drift)
+    # An alarm has a warning of its own. Without a test nothing may be said about drift.
     if drift and not n_alarms:
         lines.append(
             "Groups, decisions and outcomes are reported as they are. "
@@ -102,6 +104,7 @@ def describe_proof(finding: Finding) -> str:
             "The audit was run with a smaller threshold than its theorem needs, so no error "
             "probability is proven."
         )
+    # A check looks once.
     looked = "" if isinstance(finding, Check) else ", however often the auditor looked"
     if finding.proof is ProofStatus.UNDER_ASSUMPTIONS:
         return (
@@ -282,6 +285,7 @@ def _format_amount(amount: float, status: Status) -> str:
 
 def _describe_missing_groups(forecast: Forecast, status: Status) -> str:
     """Return which groups the audit waits for, once many people came; empty if there are none."""
+    # Not every group that is compared needs labels.
     needed = [group for group, labels in forecast.labels.items() if labels > 0.0]
     missing = [group for group in needed if not status.groups[group].denied]
     if not missing or status.people < MANY_ARRIVALS:

@@ -36,6 +36,7 @@ class GroupFigures:
 
 def group_figures(finding: Finding) -> GroupFigures:
     """Return the rate in which groups differ most by the estimates, group by group, sorted."""
+    # Without estimates no rate stands out, and the first one is shown.
     largest = build_answer(finding).largest_estimated
     rate = next(iter(finding.rates), "") if largest is None else largest.pair.rate
     by_group = finding.rates.get(rate, {})
@@ -46,6 +47,7 @@ def group_figures(finding: Finding) -> GroupFigures:
         if interval.estimate is not None:
             estimate = trim_hundredths(f"{100 * interval.estimate:.1f}")
         rows.append((group, estimate, interval.hundredths))
+    # The best group stands first, so that the table reads alike for every rate.
     if RATES[rate].is_worse_if_higher:
         rows.reverse()
     n_left_out = 0
@@ -110,6 +112,7 @@ def people_rows(report: Report) -> Table:
     for group in report.status.groups.values():
         for name, count in _count_people(group, uses_scores=report.assist is not None).items():
             columns.setdefault(name, []).append(count)
+    # In these columns a zero tells something.
     always_shown = ("Arrived", "Approved", "Denied", "Outcomes of overrides")
     shown_columns = {
         name: counts for name, counts in columns.items() if name in always_shown or any(counts)
@@ -140,7 +143,7 @@ def drift_rows(
     tests: Sequence[DriftTest],
 ) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]], list[int]]:
     """Return the checks for drift as a table, and the places of those that raised an alarm."""
-    threshold = f"{tests[0].threshold:.1f}"
+    threshold = f"{tests[0].threshold:.1f}"  # the tests share the level equally, so all have it
     has_unknown = any(test.unknown for test in tests)
     heads = (
         *("Check", "Historical", "Now", "People"),

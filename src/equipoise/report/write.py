@@ -93,6 +93,7 @@ def _to_json(data: dict[str, Any]) -> str:
 
 def _audit_page(audit: Audit, finding: Finding) -> str:
     """Return the page of an audit in memory."""
+    # Pictures put one below the other, where a range that grew would look like a mistake.
     before = widen_free_check(audit.known_for_free, finding)
     title = f"Fairness audit ({audit.name})"
     is_in_progress = audit.finding is None
@@ -236,9 +237,11 @@ def _number_sections(report: Report, *, has_metrics: bool) -> dict[str, tuple[st
     }
     if not has_metrics:
         del names["metrics"]
+    # Nothing was spent and nothing will be: there is no curve to draw.
     is_free = report.status.spent == 0 and report.status.reserved == 0
     if is_free and report.forecast is None:
         del names["money"]
+    # Numbered at the end: a part that is missing leaves no gap.
     numbered = enumerate(names.items(), start=1)
     return {place: (f"A{number}", name) for number, (place, name) in numbered}
 
@@ -255,7 +258,7 @@ def _render(template: str, **context: object) -> str:
     return template_environment("equipoise.report").get_template(template).render(**context)
 
 
-@cache
+@cache  # a template is compiled once for all pages
 def template_environment(package: str) -> Environment:
     """Return a package's templates; every word in them is escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # `status` draws no page
