@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -102,17 +103,18 @@ class Gaussian(Family):
     def natural(self, theta: Array) -> tuple[Array, Array]:
         """Return ``(Sigma^-1 mu, Sigma^-1)``; leading axes of theta broadcast."""
         d = self.dimension(theta)
-        row, column, scale = _entries(self.structure, d)
+        entries = _entries(self.structure, d)
         precision = np.zeros((*theta.shape[:-1], d, d))
         # Halved: the transpose below adds the diagonal once more, and off the diagonal the factor
         # sqrt(2) came in twice.
-        precision[..., row, column] = theta[..., d:] @ scale.T / 2.0
+        precision[..., entries.row, entries.column] = theta[..., d:] @ entries.scale.T / 2.0
         return theta[..., :d], precision + np.swapaxes(precision, -1, -2) + self._fixed(d)
 
     def _flatten(self, eta: Array, precision: Array) -> Array:
         """Return theta; leading axes broadcast."""
-        row, column, scale = _entries(self.structure, eta.shape[-1])
-        return np.concatenate([eta, precision[..., row, column] @ scale], axis=-1)
+        entries = _entries(self.structure, eta.shape[-1])
+        chosen = precision[..., entries.row, entries.column]
+        return np.concatenate([eta, chosen @ entries.scale], axis=-1)
 
     def _fixed(self, d: int) -> Array:
         """Return the part of the precision that is known: all of it, or nothing."""
@@ -141,8 +143,9 @@ class Gaussian(Family):
 
     def statistics(self, X: Array) -> Array:
         """Return x and, scaled, the parts of ``-x x'/2`` that the structure has."""
-        row, column, scale = _entries(self.structure, X.shape[1])
-        return np.hstack([X, -0.5 * (X[:, row] * X[:, column]) @ scale])
+        entries = _entries(self.structure, X.shape[1])
+        products = X[:, entries.row] * X[:, entries.column]
+        return np.hstack([X, -0.5 * products @ entries.scale])
 
     def log_partition(self, theta: Array) -> float:
         """Return ``eta' Sigma eta / 2 - log det(Sigma^-1) / 2``."""
@@ -254,18 +257,26 @@ class Gaussian(Family):
         return float(mean[0]) - width, float(mean[0]) + width
 
 
-@lru_cache
-def _entries(structure: str, d: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-    """Return rows and columns of a structure's entries, and what a unit of theta is of each.
+class _Entries(NamedTuple):
+    """Rows and columns of a structure's entries, and what a unit of theta is of each.
 
-    The columns of the last are orthonormal for the Frobenius product of symmetric matrices.
+    The columns of ``scale`` are orthonormal for the Frobenius product of symmetric matrices.
     """
+
+    row: NDArray[np.intp]
+    column: NDArray[np.intp]
+    scale: Array
+
+
+@lru_cache
+def _entries(structure: str, d: int) -> _Entries:
+    """Return the entries of a precision of d columns that theta has."""
     diagonal = np.arange(0 if structure == "known" else d)
     if structure == "spherical":
-        return diagonal, diagonal, np.full((d, 1), 1.0 / np.sqrt(d))
+        return _Entries(diagonal, diagonal, np.full((d, 1), 1.0 / np.sqrt(d)))
     row, column = np.triu_indices(d if structure == "full" else 0, 1)  # above the diagonal
     scale = np.diag(np.repeat([1.0, np.sqrt(2.0)], [len(diagonal), len(row)]))
-    return np.append(diagonal, row), np.append(diagonal, column), scale
+    return _Entries(np.append(diagonal, row), np.append(diagonal, column), scale)
 
 
 def _require_regular(covariance: Array) -> None:

@@ -277,6 +277,14 @@ class _Solution:
     is_exact: bool
 
 
+class _Minimum(NamedTuple):
+    """Where an integral's likelihood is least, and whether the parameter set's edge stopped it."""
+
+    integral: Nodes | _HalfSpaceIntegral
+    theta: Array
+    on_edge: bool
+
+
 def _solve_exactly(
     family: Family, sample: Array, ask: Ask, cut: HalfSpace | None, seed: int
 ) -> _Solution | None:
@@ -285,26 +293,25 @@ def _solve_exactly(
     A classifier may look linear near the sample and not be so further away. The fitted law's own
     draws show it: then a half-space is not what truncates the law.
     """
-    integral: Nodes | _HalfSpaceIntegral
     if cut is not None and isinstance(family, Gaussian):
         integral = _HalfSpaceIntegral(family, cut)
-        theta, on_edge = _newton(family, sample, integral, family.fit(sample))
+        minimum = _newton(family, sample, integral, family.fit(sample))
     elif sample.shape[1] == 1:
-        integral, theta, on_edge = _fit_line(family, sample, ask)
+        minimum = _fit_line(family, sample, ask)
     else:
         return None
-    draws = family.from_uniforms(theta, sobol(sample.shape[1], PROBE_DRAWS, seed))
+    draws = family.from_uniforms(minimum.theta, sobol(sample.shape[1], PROBE_DRAWS, seed))
     are_accepted = ask(draws)
     if cut is not None and (cut(draws) != are_accepted).any():
         return None
-    return _Solution(integral, theta, on_edge, draws, are_accepted, is_exact=True)
+    return _Solution(*minimum, draws, are_accepted, is_exact=True)
 
 
 def _solve_by_importance(family: Family, sample: Array, ask: Ask, seed: int) -> _Solution:
     """Minimise with an integral over sampled points."""
-    integral, theta, on_edge = _fit_importance(family, sample, ask, seed)
-    draws = family.from_uniforms(theta, sobol(sample.shape[1], PROBE_DRAWS, seed))
-    return _Solution(integral, theta, on_edge, draws, ask(draws), is_exact=False)
+    minimum = _fit_importance(family, sample, ask, seed)
+    draws = family.from_uniforms(minimum.theta, sobol(sample.shape[1], PROBE_DRAWS, seed))
+    return _Solution(*minimum, draws, ask(draws), is_exact=False)
 
 
 def _fit_from_solution(
@@ -396,11 +403,8 @@ def acceptance(family: Family, theta: Array, accepts: Accepts) -> float:
 
 def _newton(
     family: Family, sample: Array, integral: Nodes | _HalfSpaceIntegral, theta: Array
-) -> tuple[Array, bool]:
-    """Minimise the mean negative log likelihood by damped Newton steps from ``theta``.
-
-    Returns the parameters, and whether the edge of the parameter set stopped the search there.
-    """
+) -> _Minimum:
+    """Minimise the mean negative log likelihood by damped Newton steps from ``theta``."""
     target = family.statistics(sample).mean(axis=0)
     for _ in range(NEWTON_STEPS):
         mean, hessian = integral.moments(theta)
@@ -420,7 +424,7 @@ def _newton(
     # Where a further full step would lead. Projection moves this point if it lies outside.
     next_theta = theta - direction
     is_inside = np.allclose(family.project(next_theta), next_theta, rtol=1e-9, atol=1e-12)
-    return theta, not is_inside
+    return _Minimum(integral, theta, on_edge=not is_inside)
 
 
 def _search_along(
@@ -507,7 +511,7 @@ class _HalfSpaceIntegral:
         return _CutLaw(mean, covariance, across / spread[..., None], depth)
 
 
-def _fit_line(family: Family, sample: Array, ask: Ask) -> tuple[Nodes, Array, bool]:
+def _fit_line(family: Family, sample: Array, ask: Ask) -> _Minimum:
     """Integrate over the accepted intervals, on a range that grows until it holds the law."""
     theta = family.fit(sample)
     low = float(sample.min())
@@ -520,11 +524,12 @@ def _fit_line(family: Family, sample: Array, ask: Ask) -> tuple[Nodes, Array, bo
         wide_grid = np.linspace(low, high, 2048)
         grid = np.union1d(wide_grid, np.linspace(sample.min(), sample.max(), 2048))
         integral = family.nodes(_accepted_pieces(family, ask, grid))
-        theta, on_edge = _newton(family, sample, integral, theta)
+        minimum = _newton(family, sample, integral, theta)
+        theta = minimum.theta
         law_low, law_high = family.reach(theta)
         if law_low >= low - 1e-9 * abs(low) and law_high <= high + 1e-9 * abs(high):
             break
-    return integral, theta, on_edge
+    return minimum
 
 
 def _accepted_pieces(family: Family, ask: Ask, grid: Array) -> list[tuple[float, float]]:
@@ -548,9 +553,7 @@ def _accepted_pieces(family: Family, ask: Ask, grid: Array) -> list[tuple[float,
     return [(low, high) for low, high in pieces.tolist()]
 
 
-def _fit_importance(
-    family: Family, sample: Array, ask: Ask, seed: int
-) -> tuple[Nodes, Array, bool]:
+def _fit_importance(family: Family, sample: Array, ask: Ask, seed: int) -> _Minimum:
     """Integrate over Sobol points around the sample, so many that they add little to its error."""
     n_statistics = family.statistics(sample[:1]).shape[1]
     most_points = min(2 ** int(np.log2(MAX_TABLE_ENTRIES / n_statistics)), MAX_POINTS)
@@ -561,15 +564,15 @@ def _fit_importance(
             f"'accepts' lets only {len(integral.offset)} of {n_points:,} points around the sample "
             "through: it accepts (almost) nothing but the sample itself"
         )
-    theta, on_edge = _newton(family, sample, integral, family.fit(sample))
+    minimum = _newton(family, sample, integral, family.fit(sample))
     # Only now is it known how much of the sampled points' weight lies where the law is.
-    points_per_effective = n_points / max(integral.ess(theta), 1.0)
+    points_per_effective = n_points / max(integral.ess(minimum.theta), 1.0)
     needed_points = POINTS_PER_SAMPLE * len(sample) * points_per_effective
     if needed_points > n_points:
         n_points = min(2 ** int(np.ceil(np.log2(needed_points))), most_points)
         integral = _sampled_integral(family, sample.shape[1], n_points, ask, seed)
-        theta, on_edge = _newton(family, sample, integral, theta)
-    return integral, theta, on_edge
+        minimum = _newton(family, sample, integral, minimum.theta)
+    return minimum
 
 
 def _sampled_integral(family: Family, dimension: int, n_points: int, ask: Ask, seed: int) -> Nodes:
