@@ -172,24 +172,46 @@ def check(
             past.refuse_overwriting(output)
     history = past.read(question_options)
 
-    # Imported after the table was read: a mistake in it is shown at once.
-    from equipoise.free_check import Assume
-    from equipoise.free_check import check as check_free
-
-    # The assumption about deciders is one among others here, and an argument of its own in Python.
-    limits = [text for text in assume or () if text != DECIDERS_AS_RANDOM]
-    if len(limits) < len(assume or ()):
-        deciders = "as_random"
-    assumption = Assume.parse(limits) if limits else None
-    _require_known_names(history, assumption, deciders)
-    findings = [
-        check_free(history, question, assume=assumption, deciders=deciders)
-        for question in questions
-    ]
+    findings = _check_questions(history, questions, assume or (), deciders)
     if len(findings) == 1:
         parts = _show_one(history, findings[0])
     else:
         parts = _show_several(history, findings)
+    parts += _write_files(history, findings, report, append)
+    verdicts = [finding.verdict for finding in findings]
+    if Verdict.INCONCLUSIVE in verdicts:
+        parts.append(f"Next: equipoise plan {reading.repeat_source(source, save)}")
+    failure = failure_after(failing, verdicts)
+    show(Output(_as_data(history, findings), parts, failure), json)
+
+
+def _check_questions(
+    history: History,
+    questions: Sequence[Question],
+    assumptions: Sequence[str],
+    deciders: Literal["as_random"] | None,
+) -> list[Check]:
+    """Return what the historical data establish about each question, if assumptions are granted.
+
+    ``assumptions`` are the values of ``--assume``, as typed.
+    """
+    # Imported after the table was read: a mistake in it is shown at once.
+    from equipoise.free_check import Assume, check
+
+    # The assumption about deciders is one among others here, and an argument of its own in Python.
+    limits = [text for text in assumptions if text != DECIDERS_AS_RANDOM]
+    if len(limits) < len(assumptions):
+        deciders = "as_random"
+    assume = Assume.parse(limits) if limits else None
+    _require_known_names(history, assume, deciders)
+    return [check(history, question, assume=assume, deciders=deciders) for question in questions]
+
+
+def _write_files(
+    history: History, findings: Sequence[Check], report: Path | None, append: Path | None
+) -> list[Part]:
+    """Write the files of ``--report`` and ``--append``; return a line about each."""
+    parts: list[Part] = []
     if report is not None:
         from equipoise.report import write_check
 
@@ -201,11 +223,7 @@ def check(
 
         append_checks(append, findings, history.cells.total)
         parts.append(f"added to {append}")
-    verdicts = [finding.verdict for finding in findings]
-    failure = failure_after(failing, verdicts)
-    if Verdict.INCONCLUSIVE in verdicts:
-        parts.append(f"Next: equipoise plan {reading.repeat_source(source, save)}")
-    show(Output(_as_data(history, findings), parts, failure), json)
+    return parts
 
 
 def _require_known_names(history: History, assumption: Assume | None, deciders: str | None) -> None:

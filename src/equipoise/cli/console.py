@@ -134,25 +134,30 @@ def _print_table(console: Console, table: Table) -> None:
         caption_justify="left",
         collapse_padding=True,
     )
-    first_column = next(iter(table.rows[0]))
-    for name in table.rows[0]:
+    for index, name in enumerate(table.rows[0]):
         cells = [row[name] for row in table.rows]
-        has_verdicts = any(isinstance(cell, Verdict) for cell in cells)
+        is_first = index == 0
         has_numbers = any(format_value(cell)[:1] in FIRST_OF_NUMBERS for cell in cells)
-        is_first = name == first_column
-        # A column that holds verdicts, times or ids keeps its cells whole; its header may wrap.
-        keeps_cells_whole = name in WHOLE_COLUMNS or (
-            not is_first and (has_verdicts or not table.wrap)
-        )
         grid.add_column(
             Text(without_escapes(name.replace("_", " "))),  # it may be a group's name
+            # The first column names the row, so it stays on the left even if names are numbers.
             justify="right" if has_numbers and not is_first else "left",
             overflow="fold",
-            width=_least_width(name, cells) if keeps_cells_whole else None,
+            width=_fixed_width(table, name, is_first=is_first),
         )
     for row in table.rows:
         grid.add_row(*(_styled(cell) for cell in row.values()))
     console.print(grid)
+
+
+def _fixed_width(table: Table, name: str, *, is_first: bool) -> int | None:
+    """Return the width of a column that keeps its cells whole; None if they may break."""
+    cells = [row[name] for row in table.rows]
+    has_verdicts = any(isinstance(cell, Verdict) for cell in cells)
+    # A column that holds verdicts, times or ids keeps its cells whole; its header may wrap.
+    if name in WHOLE_COLUMNS or (not is_first and (has_verdicts or not table.wrap)):
+        return _least_width(name, cells)
+    return None
 
 
 def _is_too_wide(table: Table, width: int) -> bool:

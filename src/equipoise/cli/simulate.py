@@ -15,7 +15,7 @@ from equipoise.cli.console import Output, Part, Table, show, show_activity, show
 from equipoise.cli.option_values import parse_denied_rates, parse_tau, parse_whole_numbers
 from equipoise.display import format_number, format_value
 from equipoise.errors import BadData, InvalidInput
-from equipoise.question import Costs, Verdict
+from equipoise.question import Costs, Question, Verdict
 
 if TYPE_CHECKING:
     from equipoise.bounds import LowerBound
@@ -152,9 +152,10 @@ def simulate(
     if history_size is None and world[0] not in WORLDS:
         history_size = round(simulated_world.cells.total)  # as many people as the file has
     delays = None if delay is None else _parse_delay(delay)
+    # Not every audit has these, so each gets the ones that it takes.
     audit_options = {"tau": tau, "reuse_labels": reuse_labels, "budget": budget}
 
-    from equipoise.bounds import lower_bound
+    # Imported after the world was read: a mistake in it is shown at once.
     from equipoise.simulation import simulate as run_simulation
 
     summaries = []
@@ -174,18 +175,32 @@ def simulate(
                 **options,
             )
         summaries.append(runs.summary())
+    show(_compare_runs(world, simulated_world, question, costs, summaries), json)
+
+
+def _compare_runs(
+    names: Sequence[str],
+    world: World,
+    question: Question,
+    costs: Costs,
+    summaries: Sequence[Summary],
+) -> Output:
+    """Return the truth of a world, the least cost, and what each audit did; ``names`` name it."""
+    from equipoise.bounds import lower_bound
+
     with show_activity("Computing the least cost …"):
-        least = lower_bound(simulated_world, question, costs)
+        least = lower_bound(world, question, costs)
+    # All audits ran in one world, so any summary has its gap.
     gap = summaries[0].gap
     right_answers = " or ".join(sorted(question.truth(gap)))
     parts: list[Part] = [
         f"{question}",
-        f"costs: {costs}\nworld: {', '.join(world)}",
+        f"costs: {costs}\nworld: {', '.join(names)}",
         f"truth: the gap is {gap:.4f}, {right_answers} is right",
         f"C* = {format_value(least.cost)}: {_explain_lower_bound(least)}",
         runs_table(summaries, least.cost),
     ]
-    show(Output({"world": world, "runs": summaries, "lower_bound": least}, parts), json)
+    return Output({"world": names, "runs": summaries, "lower_bound": least}, parts)
 
 
 def find_world(sources: list[str], columns: dict[str, Any], denied_rate: list[str] | None) -> World:
@@ -239,6 +254,7 @@ def _options_by_audit(
     """
     from equipoise.audits.catalogue import audit_class, check_options, options_of
 
+    # An option that was not given must not override an audit's own default.
     given_options = {option: value for option, value in options.items() if value is not None}
     options_by_audit: dict[str, dict[str, Any]] = {}
     unused = dict(given_options)
@@ -278,8 +294,10 @@ def runs_table(summaries: Sequence[Summary], least_cost: float = 0.0) -> Table:
     rows = []
     for summary in summaries:
         always_decides = summary.verdicts[Verdict.INCONCLUSIVE.value] == 0.0
+        # An audit that never asks costs nothing, exactly: 0 over almost nothing is 0, too.
         relative_error = summary.standard_error / max(summary.mean_cost, 1e-300)
         shares = [f"{verdict} {share:.1%}" for verdict, share in summary.verdicts.items() if share]
+        # C* is the least cost of a verdict, so it says nothing about audits that may give none.
         ratio = None
         if least_cost > 0.0 and always_decides:
             ratio = format_number(summary.mean_cost / least_cost, 3)

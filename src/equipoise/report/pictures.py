@@ -657,14 +657,19 @@ def draw_spending(
     if budget is not None:
         chart.draw_bar(budget, f"Budget {budget / scale:,.0f}", label_gap=6)
     spent_text = f"Spent {last.spent / scale:,.0f}"
-    # The forecast rises from the end of the curve, so the space below that is free.
-    is_below = forecast is not None and TIME_HEIGHT - path[-1][1] > LABEL_BELOW + 4
-    label_offset = LABEL_BELOW if is_below else LABEL_ABOVE
+    label_offset = _offset_of_spent(path[-1][1], has_forecast=forecast is not None)
     _label_end(chart.drawing, path[-1], "money", spent_text, label_offset)
     forecast_text = "" if forecast is None else _describe_forecast(forecast, scale)
     return chart.to_chart(
         f"Money spent over {last.people:,} people. {spent_text} {unit}.{forecast_text}"
     )
+
+
+def _offset_of_spent(end_y: float, *, has_forecast: bool) -> float:
+    """Return how far below the end of the curve, in pixels, its label stands."""
+    # The forecast rises from the end of the curve, so the space below that is free.
+    has_room_below = TIME_HEIGHT - end_y > LABEL_BELOW + 4
+    return LABEL_BELOW if has_forecast and has_room_below else LABEL_ABOVE
 
 
 def _describe_forecast(forecast: MoneyForecast, scale: float) -> str:

@@ -224,7 +224,8 @@ class ReadingForm:
         chosen = self.group_choices or {}
         choices = []
         for value, rows in present:
-            joins = tuple(f"{JOIN}{other}" for other, _ in present if other != value)
+            # A group may be counted as any group but itself.
+            joins = tuple(f"{JOIN}{group}" for group, _ in present if group != value)
             answer = chosen.get(value, COMPARE)
             choices.append(ValueChoice(value, rows, (COMPARE, LEAVE_OUT, *joins), answer))
         return choices
@@ -255,9 +256,27 @@ class ReadingForm:
     def read_options(self) -> dict[str, Any]:
         """Return the arguments of ``History.read`` that the form stands for."""
         options: dict[str, Any] = {name: self.text(name) for name in TEXT_FIELDS if self.text(name)}
-        for name in LIST_FIELDS:
-            options[name] = split_values(self.text(name))
+        options.update(self._listed_options())
+        if self.text("sheet"):
+            options["table"] = self.text("sheet")  # the form's own field "table" is the file
+        options["group"] = [name for name in (self.text("group"), self.text("group_2")) if name]
+        if self.text("on"):
+            options["on"] = self._join_key()
+        if self.merges:
+            options["merge_groups"] = self.merges
+        # With columns the preset has filled in the form already, and the form has the last word.
+        if self.profiles:
+            self._add_answers(options)
+        elif self.text("preset"):
+            options["preset"] = self.text("preset")
+            self.preset  # noqa: B018  # refuses a name that is none
+        return options
+
+    def _listed_options(self) -> dict[str, Any]:
+        """Return the arguments that are numbers, or several values in one field."""
+        options: dict[str, Any] = {name: split_values(self.text(name)) for name in LIST_FIELDS}
         for name in NUMBER_FIELDS:
+            # Cut, because a browser may send any number of digits.
             digits = self.text(name)[:MAX_NUMBER_DIGITS]
             if digits.isdecimal():
                 options[name] = int(digits)
@@ -265,21 +284,13 @@ class ReadingForm:
             values = split_values(self.text(f"{argument}_{role}"))
             if values:
                 options.setdefault(argument, {})[role] = values
-        if self.text("sheet"):
-            options["table"] = self.text("sheet")  # the form's own field "table" is the file
-        options["group"] = [name for name in (self.text("group"), self.text("group_2")) if name]
-        on = self.text("on")
-        on_outcomes = self.text("on_outcomes")
-        if on:
-            options["on"] = on if on_outcomes in ("", on) else f"{on}={on_outcomes}"
-        if self.merges:
-            options["merge_groups"] = self.merges
-        if self.profiles:
-            self._add_answers(options)
-        elif self.text("preset"):
-            options["preset"] = self.text("preset")
-            self.preset  # noqa: B018  # refuses a name that is none
         return options
+
+    def _join_key(self) -> str:
+        """Return the column that identifies people, or both if the tables name it differently."""
+        key = self.text("on")
+        outcomes_key = self.text("on_outcomes")
+        return key if outcomes_key in ("", key) else f"{key}={outcomes_key}"
 
     def _add_answers(self, options: dict[str, Any]) -> None:
         """Add what was chosen for values; fields that say nothing about this table are left out."""
@@ -319,9 +330,8 @@ def _distinct_values(profile: ColumnProfile) -> list[tuple[str, int]]:
     present = {value: rows for value, rows in profile.values.items() if not is_missing(value)}
     rows_by_key = tally((key_of(value), rows) for value, rows in present.items())
     labels = choose_labels(present)  # as groups are called once the table is read
-    return sorted(
-        ((labels[key], rows) for key, rows in rows_by_key.items()), key=lambda item: -item[1]
-    )
+    labelled_rows = [(labels[key], rows) for key, rows in rows_by_key.items()]
+    return sorted(labelled_rows, key=lambda label_and_rows: -label_and_rows[1])
 
 
 def _count_blanks(profile: ColumnProfile) -> int:
