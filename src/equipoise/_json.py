@@ -40,6 +40,7 @@ class JsonValue:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Build the value from what ``to_dict`` gave."""
+        # An unknown field is refused, not dropped: it may be a misspelt option.
         names = _constructor_fields(cls)
         for name in sorted(set(data).difference(names)):
             raise UnknownName(f"field of {cls.__name__}", name, sorted(names))
@@ -74,13 +75,13 @@ def to_plain_data(value: Any) -> Any:
         return {field.name: to_plain_data(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping):  # JSON's keys are texts
         return {str(key): to_plain_data(element) for key, element in value.items()}
     if isinstance(value, tuple | list):
         return [to_plain_data(element) for element in value]
     if hasattr(value, "tolist"):  # a numpy array or scalar
         return to_plain_data(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):  # JSON has no such numbers
         return None
     return value
 

@@ -51,7 +51,7 @@ def refuse_overwriting(output: PathLike, inputs: Iterable[PathLike], role: str) 
 
 def is_same_file(first: PathLike, second: PathLike) -> bool:
     """Whether two paths lead to one file, or will once it is written."""
-    with suppress(OSError):
+    with suppress(OSError):  # one of them does not exist yet
         return os.path.samefile(first, second)
     return os.path.realpath(first) == os.path.realpath(second)
 
@@ -92,6 +92,7 @@ def replace_file(
             yield file
         return
     target = Path(os.path.realpath(path))
+    # In the same folder, because a file cannot be renamed from one disk to another.
     part = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
         if target.is_dir():
@@ -103,6 +104,7 @@ def replace_file(
     try:
         with open(handle, "w", encoding=encoding, newline="") as file:
             yield file
+            # On disk before it is renamed: after a loss of power the name must not lead to nothing.
             file.flush()
             os.fsync(file.fileno())
         if target.exists() and not is_secret:

@@ -30,6 +30,7 @@ def accepts_random_state(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: Any, **kwargs: Any) -> Any:
         random_state = kwargs.pop("random_state", None)
         if random_state is not None:
+            # Bound to the function's parameters, so that a seed given by position is seen as well.
             bound_arguments = function_signature.bind_partial(*args, **kwargs).arguments
             if "seed" not in bound_arguments:
                 kwargs["seed"] = random_state
@@ -44,6 +45,8 @@ def accepts_random_state(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **kwargs)
 
     parameters = list(function_signature.parameters.values())
+    # In the signature as well, so that editors and the documents know it. Only **options stand
+    # behind it.
     added = Parameter("random_state", Parameter.KEYWORD_ONLY, default=None)
     has_rest = bool(parameters) and parameters[-1].kind is Parameter.VAR_KEYWORD
     place = len(parameters) - has_rest

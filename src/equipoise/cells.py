@@ -67,6 +67,7 @@ class GroupCells(JsonValue):
     _optional = ("approved_unknown", "cohorts", "random_accepts")
 
     def __post_init__(self) -> None:
+        # No check that counts are whole: worlds describe a population by its shares.
         for name, count in self.counts.items():
             require_non_negative(name, count)
         for count in self.random_accepts:
@@ -125,6 +126,7 @@ class GroupCells(JsonValue):
         """Return the counts if this share of the unknown outcomes were good, the others bad."""
         if not self.approved_unknown:
             return self
+        # Without cohorts, because no outcome is unknown any more.
         return GroupCells(
             self.approved_positive + good_share * self.approved_unknown,
             self.approved_negative + (1 - good_share) * self.approved_unknown,
@@ -153,6 +155,7 @@ class Cells(dict[str, GroupCells]):
     def __init__(self, groups: Mapping[str, GroupCells]) -> None:
         if not groups:
             raise InvalidInput("'groups' must not be empty")
+        # Names are texts, as they are in JSON; a frame may have numbers.
         super().__init__({str(name): counts for name, counts in groups.items()})
 
     # A dictionary calls this for a key that it lacks; a KeyError would not name the groups.
@@ -163,6 +166,7 @@ class Cells(dict[str, GroupCells]):
         return hash(tuple(self.items()))
 
     def __str__(self) -> str:
+        # In the order of GroupCells.counts, whose last column is shown only if somebody is in it.
         headers = ["approved, 1", "approved, 0", "denied"]
         if self.unknown:
             headers.append("approved, ?")

@@ -364,6 +364,7 @@ class Block:
         """Return the largest gap of rates that lie in these ranges; the last axis is the group."""
         if self.reference is not None:
             columns = {group: column for column, group in enumerate(self.groups)}
+            # With a reference there are only two pairs per other group, so all are tried.
             higher, lower = np.array([[columns[g] for g in pair] for pair in self.pairs]).T
             return np.asarray(scale.gap(low[..., lower], high[..., higher]).max(axis=-1))
         # The highest upper end against the lowest lower end. Where one group has both, it is one of
@@ -433,6 +434,7 @@ class ResolvedComparison:
         """Return the largest gap of rates that lie in these ranges."""
         gaps = []
         for block in self.blocks:
+            # Within a block groups are counted by their place in it.
             block_low = low[..., block.groups]
             block_high = high[..., block.groups]
             gaps.append(block.largest_gap(self.scale, block_low, block_high))

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from equipoise.errors import InvalidInput
 
+# A list of what is safe, not of what is secret: a parameter that a driver adds later stays hidden.
 SAFE_PARAMETERS = frozenset(
     [
         "application_name",
@@ -119,6 +120,7 @@ def display_path(path: str) -> str:
     >>> display_path("postgresql:/anna:secret@db/audits")
     '*** (an address of a database begins with, for example, postgresql://)'
     """
+    # With one slash it is no address but a path, and would be shown with the password in it.
     if "@" not in path and "password" not in path.casefold():
         return path
     return f"{_HIDDEN} (an address of a database begins with, for example, postgresql://)"
@@ -138,28 +140,41 @@ def hide_secrets(message: str, url: str) -> str:
     secrets = [parts.password or ""]
     secrets += [v for name, v in parts.parameters if unquote(name).lower() not in SAFE_PARAMETERS]
     for secret in secrets:
+        # A driver may quote a secret as it was written, or decoded.
         for spelling in (secret, unquote(secret)):
             if spelling:
+                # Only as a word: the password "a" must not blacken every a of a message.
                 whole_word = rf"(?<!\w){re.escape(spelling)}(?!\w)"
                 message = re.sub(whole_word, _HIDDEN, message)
     return message
 
 
 def _split(url: str) -> _UrlParts:
+    """Return the parts of an address, which need not be a valid one."""
     scheme, _, rest = url.partition("://")
     authority = _authority_of(rest)
-    credentials, at_sign, hosts = authority.rpartition("@")
+    # From the right: in an address that was not checked a password may hold "@".
+    credentials, _, hosts = authority.rpartition("@")
     user, colon, password = credentials.partition(":")
     path, _, query = rest[len(authority) :].partition("?")
-    pairs = [parameter.partition("=") for parameter in query.split("&") if parameter]
     return _UrlParts(
         scheme=scheme,
         user=user,
-        password=password if at_sign and colon else None,
+        password=password if colon else None,  # None without a colon; "" for an empty password
         hosts=hosts,
         path=path,
-        parameters=tuple((name, value) for name, _, value in pairs),
+        parameters=_split_parameters(query),
     )
+
+
+def _split_parameters(query: str) -> tuple[tuple[str, str], ...]:
+    """Return names and values of ``name=value&name=value``; a name alone has the value ""."""
+    parameters = []
+    for parameter in query.split("&"):
+        name, _, value = parameter.partition("=")
+        if parameter:
+            parameters.append((name, value))
+    return tuple(parameters)
 
 
 def _authority_of(rest: str) -> str:

@@ -126,6 +126,7 @@ class Displayable:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the result with matplotlib, in ``ax`` if it is given; return the axes."""
+        # A result without a picture says so, instead of showing empty axes.
         if type(self)._draw is Displayable._draw:
             kind = type(self).__name__
             raise InvalidInput(f"a {kind} has no picture; draw what you need of its to_frame()")
@@ -200,6 +201,7 @@ def format_number(value: float, figures: int = 6) -> str:
     """
     if not math.isfinite(value):
         return f"{value:g}"
+    # By way of a decimal number, which is written without an exponent.
     return f"{Decimal(f'{value:.{figures}g}'):,f}"
 
 
@@ -267,12 +269,14 @@ def format_level(level: float) -> str:
     >>> [format_level(level) for level in (0.05, 1e-5, 0.012341, 0.99999)]
     ['5%', '0.001%', '1.24%', '99.999%']
     """
+    # Twelve figures, so that 0.07 is not rounded up for a float's last digit.
     percent = 100 * Decimal(f"{level:.12g}")
     if percent >= 100:
         percent = 100 * Decimal(repr(level))
     # The last place that is written: the third figure, but no more than ten decimals.
     place = max(percent.adjusted() - 2, -10)
     rounded = percent.quantize(Decimal(1).scaleb(place), rounding=ROUND_CEILING)
+    # A level below 1 must not read as 100%, so it gets more places until it does not.
     while rounded >= 100 > percent:
         place -= 1
         rounded = percent.quantize(Decimal(1).scaleb(place), rounding=ROUND_CEILING)

@@ -175,6 +175,7 @@ def plain_number(value: object) -> int | float | None:
 
 def _number(name: str, value: Any) -> Any:
     """Return the value if it is a real number and not a boolean; raise otherwise."""
+    # True is an int to Python; as a number it is a mistake.
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InvalidInput(f"{name!r} must be a number; got {_brief_repr(value)}")
     return value
@@ -182,6 +183,7 @@ def _number(name: str, value: Any) -> Any:
 
 def _brief_repr(value: object) -> str:
     """Return a value's repr if it is short and on one line, else the name of its type."""
+    # A frame's repr would fill the screen and hide what is wrong with it.
     text = repr(value)
     is_brief = len(text) <= _LONGEST_REPR and "\n" not in text
     return text if is_brief else f"a {type(value).__name__}"

@@ -170,6 +170,7 @@ def separation(
     """
     distances = {}
     for pair, higher, lower in compared_pairs(rates, compare):
+        # Strictly: intervals that touch may hold the same rate.
         if higher.lower > lower.upper:
             distances[pair] = higher.lower - lower.upper
     return max(distances, key=distances.__getitem__, default=None)
@@ -372,6 +373,7 @@ class Finding(JsonValue, Displayable):
         level_of_ranges = self.range_level
         if level_of_ranges is None:
             level_of_ranges = range_level(self.question)
+        # A frozen dataclass can be filled in here only by this detour.
         object.__setattr__(self, "proof", proof)
         object.__setattr__(self, "guaranteed", has_verdict and proof is ProofStatus.PROVEN)
         object.__setattr__(self, "error_level", error_level)
@@ -448,6 +450,7 @@ class Finding(JsonValue, Displayable):
         """
         if not self.shares:
             return {}
+        # The question's own rates keep the ranges behind the verdict, which are narrower.
         intervals = self._rates_from_shares()
         for rate, by_group in self.rates.items():
             from_shares = intervals.get(rate, {})
@@ -596,6 +599,7 @@ class Finding(JsonValue, Displayable):
         """Return the range of the gap over the three zones, as a picture without text."""
         gamma = self.question.gamma
         threshold = self.question.threshold
+        # So far to the right that the threshold and the range are seen, and no further.
         highest = min(1.0, max(self.upper, 1.6 * threshold))
         label = f"Range of the gap: {self._answer().gap_range}"
         marks = []

@@ -21,6 +21,7 @@ class _Metrics(dict[str, "Metric"]):
             raise KeyError(name)
         metrics = [self[part] for part in name.split("+")]
         rates = {rate.name: rate for metric in metrics for rate in metric.rates}  # each once
+        # Not stored, so that the registry lists what was registered, and no combination.
         asks = " ".join(metric.asks for metric in metrics)
         return Metric(name, tuple(rates.values()), asks)
 
@@ -70,6 +71,7 @@ def register(metric: Metric) -> None:
     InvalidInput
         If the metric's name, or one of its rates', stands for something else.
     """
+    # Registering the same metric again is no mistake: a notebook's cell may be run twice.
     if METRICS.get(metric.name, metric) != metric:
         raise InvalidInput(f"there is another metric called {metric.name!r}; take another name")
     for rate in metric.rates:

@@ -63,7 +63,7 @@ class ScoreRecord(JsonValue):
     @property
     def asked(self) -> bool:
         """Whether the label is asked for."""
-        return self.draw < self.pi
+        return self.draw < self.pi  # never at pi = 0, always at pi = 1, since draw is in [0, 1)
 
 
 @dataclass(frozen=True)

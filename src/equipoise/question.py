@@ -131,6 +131,7 @@ class Question(JsonValue):
         UnknownName
             If the comparison names a group that is not among them.
         """
+        # A misspelt group in leave_out would otherwise be compared without a word.
         names = tuple(groups)
         self.comparison.require_left_out_exist(names)
         return self.comparison.resolve(names)
@@ -186,6 +187,7 @@ class Question(JsonValue):
 
 def _joined_metric_names(metric: object) -> str:
     """Return one or several metrics' names, joined by "+", each once; raise if one is unknown."""
+    # Stored as one text, so that questions stay hashable and one JSON field holds any metric.
     names = metric.split("+") if isinstance(metric, str) else metric
     if not isinstance(names, list | tuple) or not names:
         raise UnknownName("metric", metric, METRICS)
