@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,13 @@ class Allocation:
 
     shares: Array
     pursues_fair: bool
+    speed: float
+
+
+class BudgetPlan(NamedTuple):
+    """Each group's share of the money, and the share of the work that a unit of money then does."""
+
+    budget: Array
     speed: float
 
 
@@ -51,15 +59,17 @@ def allocate(
         The verdict pursued so far, None at first.
     """
     to_fair = refute_all(*unfair, costs)
-    to_unfair = max((refute_all(*cover, costs) for cover in fair), key=lambda plan: plan[1])
+    # One refuted cover of the FAIR set is enough, so the one that falls soonest is pursued.
+    to_unfair = max((refute_all(*cover, costs) for cover in fair), key=lambda plan: plan.speed)
     bias = 1.0  # of the verdict pursued so far, so that plans do not go to and fro
     if was_fair is not None:
         bias = SWITCH_SPEEDUP if was_fair else 1.0 / SWITCH_SPEEDUP
-    pursues_fair = to_fair[1] * bias >= to_unfair[1]
-    budget, speed = to_fair if pursues_fair else to_unfair
-    shares = budget / costs
+    pursues_fair = to_fair.speed * bias >= to_unfair.speed
+    plan = to_fair if pursues_fair else to_unfair
+    shares = plan.budget / costs
+    # Estimates of a group without labels would stay wrong for ever, so each has some.
     shares = (1.0 - EVEN_SHARE) * (shares / shares.sum()) + EVEN_SHARE / len(costs)
-    return Allocation(shares, bool(pursues_fair), (1.0 - EVEN_SHARE) * speed)
+    return Allocation(shares, bool(pursues_fair), (1.0 - EVEN_SHARE) * plan.speed)
 
 
 def information(low: Array, high: Array, estimates: Array, is_scored: Flags) -> Array:
@@ -68,6 +78,7 @@ def information(low: Array, high: Array, estimates: Array, is_scored: Flags) -> 
     Observations that bets are sized for (``is_scored``) tell what a mean tells: unlike a label's,
     their variance does not vanish where r would be near 0 or 1.
     """
+    # The best bet against a box grows by the divergence of the estimate from its nearest point.
     nearest = np.clip(np.clip(estimates, low, high), 1e-12, 1.0 - 1e-12)
     label_nats = estimates * np.log(estimates / nearest) + (1.0 - estimates) * np.log(
         (1.0 - estimates) / (1.0 - nearest)
@@ -87,12 +98,12 @@ def mean_costs(prices: Array, r: Array) -> Array:
     return np.maximum(costs, 1e-9) if costs.max() > 0.0 else np.ones_like(costs)
 
 
-def refute_all(nats_per_label: Array, missing_nats: Array, costs: Array) -> tuple[Array, float]:
+def refute_all(nats_per_label: Array, missing_nats: Array, costs: Array) -> BudgetPlan:
     """Maximise the slowest cell's speed over budget shares: concave, by soft-min ascent."""
     k = len(costs)
     budget = np.full(k, 1.0 / k)
     if missing_nats.size == 0:
-        return budget, np.inf
+        return BudgetPlan(budget, np.inf)
     # per cell, the share of its missing evidence that a unit of cost brings
     progress = nats_per_label / costs / np.maximum(missing_nats, 0.1)[:, None]
     if k == 2:
@@ -105,15 +116,17 @@ def refute_all(nats_per_label: Array, missing_nats: Array, costs: Array) -> tupl
         if slowest > best_speed:
             best = budget
             best_speed = slowest
+        # The slowest cells weigh most, and the more so the later the step: the soft minimum nears
+        # the true one. The budget moves towards groups that speed these cells up.
         lead = speeds / max(slowest, 1e-12) - 1.0
         weight = np.exp(-np.minimum(lead * (_SHARPENING * (1.0 + step)), 500.0))
         slope = weight @ progress
         budget = budget * np.exp(1.5 / np.sqrt(1.0 + step) * slope / max(slope.max(), 1e-300))
         budget /= budget.sum()
-    return best, best_speed
+    return BudgetPlan(best, best_speed)
 
 
-def _divide_between_two(progress: Array) -> tuple[Array, float]:
+def _divide_between_two(progress: Array) -> BudgetPlan:
     """Maximise ``min(x gain_a + (1-x) gain_b)`` over x in [0, 1], to a hundredth."""
     grid = np.linspace(0.0, 1.0, 41)
     for _ in range(2):
@@ -125,4 +138,4 @@ def _divide_between_two(progress: Array) -> tuple[Array, float]:
         low = grid[max(place - 1, 0)]
         high = grid[min(place + 1, len(grid) - 1)]
         grid = np.linspace(low, high, 11)
-    return best, best_speed
+    return BudgetPlan(best, best_speed)

@@ -115,7 +115,9 @@ def alternatives(corners: Corners, steps: Array, compare: GapScale) -> Array:
     tells, or one of them alone, until the gap of the rate that bets aim by has moved by the step.
     """
     start = corners.start[..., None]
+    # axes: group, cell, corner, size
     aim = map_coefficients(corners.curves, lambda x: x[corners.aim][..., None])
+    # A ratio is taken of the higher rate, so the higher one sets the unit of the gap.
     rate_per_gap_unit = compare.rate_per_gap(aim.value(start).max(axis=0))
     gap_steps = steps * rate_per_gap_unit + corners.extra_step[..., None]
     return move_gap(start, aim, corners.direction[..., None], gap_steps)
@@ -133,6 +135,7 @@ def move_gap(start: Array, aim: Curve, direction: Array, gap_steps: Array) -> Ar
     gap_steps
         By how much the gap moves: its last axis is the size.
     """
+    # b moves against a, so that the gap of a rate over both moves by the sum of both moves.
     directions = np.stack([direction, -direction])
     slope = np.abs(aim.slope(start))
     start_rate = aim.value(start)
@@ -143,7 +146,9 @@ def move_gap(start: Array, aim: Curve, direction: Array, gap_steps: Array) -> Ar
     largest_rho = 1.0 - 0.02 * (1.0 - start)
     rho_by_movers = []
     for movers in _MOVERS:
+        # axes: group, cell, corner, size
         pull_of_movers = pull * np.array(movers)[:, None, None, None]
+        # A first guess by the slopes; curves bend, so a few steps correct it by what it moved.
         stretch = gap_steps / np.maximum((pull_of_movers * slope).sum(axis=0), 1e-12)
         for _ in range(_SECANT_STEPS):
             rho = np.clip(start + directions * stretch * pull_of_movers, least_rho, largest_rho)
@@ -164,6 +169,7 @@ def log_factors(rho: Array, start: Array) -> Array:
 
     The outcome is the first axis of the result.
     """
+    # At r = 0 an outcome of 1 is impossible already, and likewise at 1: no bet lies beyond.
     is_useless = (start < _EDGE) & (rho <= _EDGE) | (start > 1.0 - _EDGE) & (rho >= 1.0 - _EDGE)
     safe_start = np.clip(start, _EDGE, 1.0 - _EDGE)
     factors = np.stack([(1.0 - rho) / (1.0 - safe_start), rho / safe_start])

@@ -34,6 +34,8 @@ def anytime_interval(
     >>> round(low, 3), round(high, 3)
     (0.091, 0.352)
     """
+    # Labels alone rule out all r beyond two points, which halving finds. With bets on observations
+    # there may be gaps between, so a grid takes its place.
     if scored:
         return _mixture_interval(n_good, n_bad, n_unknown, level, scored)
     lower = _interval_end(n_good, n_bad + n_unknown, level, 0.0)
@@ -56,6 +58,8 @@ def _mixture_interval(
         _least_label_evidence(n_good, n_bad + n_unknown, start, end),
         _least_label_evidence(n_good + n_unknown, n_bad, start, end),
     )
+    # A bet that the mean lies above r wins least at the largest r of a cell; one that it lies below
+    # wins least at the smallest.
     bet_wealth = np.logaddexp(_bet_wealth(scored, end, +1), _bet_wealth(scored, start, -1))
     is_likely = label_evidence + bet_wealth < -log(level)
     if n_unknown > 0:
@@ -86,11 +90,14 @@ def _bet_wealth(scored: Sequence[ScoredBatch], r: Array, side: int) -> Array:
     log_wealth = np.full((len(_BET_MOVES), len(r)), -log(2 * len(_BET_MOVES)))
     for batch in scored:
         bet_scale = batch.bet_scale
+        # How far Z may lie on the losing side of some r in [0, 1], by the range that was declared.
         largest_loss = (1.0 - min(bet_scale.low, 0.0)) if side > 0 else max(bet_scale.high, 1.0)
+        # An outcome that is not known counts at its worst for the bet.
         z = batch.low if side > 0 else batch.high
         z_values, counts = np.unique(z, return_counts=True)
         for row, move in enumerate(_BET_MOVES):
             size = side * min(move / (bet_scale.variance + move * move), MAX_LOSS / largest_loss)
+            # The wealth of a bet is a product over observations, which is summed in logarithms.
             for first in range(0, len(z_values), _VALUES_AT_ONCE):
                 part = slice(first, first + _VALUES_AT_ONCE)
                 factors = 1.0 + size * (z_values[part, None] - r)
@@ -114,6 +121,7 @@ def _interval_end(n_good: float, n_bad: float, level: float, outside: float) -> 
             inside = r
         else:
             outside = r
+    # The outer of both points, so that rounding never makes the interval too short.
     return outside
 
 

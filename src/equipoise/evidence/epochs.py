@@ -70,6 +70,8 @@ class Epochs:
     def begin(self, n_requests: int, bet_scales: BetScales) -> None:
         """Begin another epoch after so many requests."""
         n_groups = len(bet_scales)
+        # A row for the new epoch is appended to each array: rows of earlier ones never move, and so
+        # what is staked on an earlier request never changes (guarantees, 3.6).
         takes_labels = [scale is None for scale in bet_scales]
         equivalents = [1.0 if scale is None else scale.label_equivalents for scale in bet_scales]
         self.starts = np.append(self.starts, n_requests)
@@ -81,6 +83,7 @@ class Epochs:
         # Ends between which requests grow by PENDING_GROWTH: kept here, because ends change seldom.
         log_growth = np.log(np.maximum(self.starts[1:], 1)) / log(PENDING_GROWTH)
         self._is_sparse_end = np.diff(np.floor(log_growth), prepend=-1.0) > 0.0
+        # Sizes hold until the next plan, so nothing but a plan may end an epoch that has them.
         if self.rescales_bets:
             self.next_start = n_requests + _NEVER
         else:
@@ -98,6 +101,7 @@ class Epochs:
         changes many ends: only one is looked at for each growth of requests by ``PENDING_GROWTH``.
         Any end may be looked at or not: each is a value of the same supermartingale.
         """
+        # The current epoch has no end yet.
         has_all_outcomes = self.n_pending[:-1].cumsum() == 0
         return np.asarray(has_all_outcomes | self._is_sparse_end)
 

@@ -78,6 +78,8 @@ class Evidence:
         """
         change = self.log.record(numbers, outcomes)
         self.refutation.mark_stale(change.first_epoch)
+        # First outcomes only raise evidence, so what they refuted stays refuted. A replaced one may
+        # lower it.
         if change.replaces_outcomes:
             self._forget()
 
@@ -104,6 +106,7 @@ class Evidence:
         path = self.log.count_path(groups, outcomes, np.where(outcomes == 1, z_of_one, z_of_zero))
         asked_places = np.flatnonzero(z_of_zero != z_of_one)
         # The path begins with a look at what was there before these people.
+        # Only after labels is the evidence looked at: who is not asked is settled at once.
         first, self.verdict = self.refutation.first_verdict(path.select(1 + asked_places))
         n_needed = len(groups)
         if self.verdict is not None:

@@ -38,6 +38,7 @@ def mean_ranges(log: RequestLog) -> tuple[Array, Array]:
 
     In label equivalents, kept within 0 and 1; it is 0, and 1, for a group without any.
     """
+    # Unknown labels are a column of their own; observations that are none lie in batches.
     low = log.labels[:, 1].copy()
     high = low + log.epochs.total_label_counts()[:, UNKNOWN]
     for group, batch in log.scored_batches(range(log.epochs.last + 1)):
@@ -63,6 +64,8 @@ def success_intervals(log: RequestLog, level: float) -> list[Interval]:
     n_all = log.n_requests
     n_settled = log.outcomes.index(PENDING) if PENDING in log.outcomes else n_all
     of_all = _intervals_by_first(log, n_all, level)
+    # Labels of a file and earlier requests without it never were there together: no moment of the
+    # martingale has these counts (guarantees, 3.10 and 3.18).
     if n_settled == n_all or n_settled < log.file_request:
         return of_all
     of_settled = _intervals_by_first(log, n_settled, level)
@@ -86,6 +89,7 @@ def _intervals_by_first(log: RequestLog, n_requests: int, level: float) -> list[
 def _label_counts_of_first(log: RequestLog, n_requests: int) -> Array:
     """Return labels by group and outcome of the first requests, random accepts among them."""
     groups = np.array(log.groups[:n_requests], dtype=np.intp)
+    # Pending (-2) counts like withdrawn (-1), which is the last of the three columns.
     outcomes = np.maximum(np.array(log.outcomes[:n_requests], dtype=np.intp), UNKNOWN)
     epochs = log.epochs.of_requests(np.arange(n_requests))
     is_label = log.epochs.takes_labels[epochs, groups]

@@ -77,6 +77,7 @@ class LabelPlan:
         They count as ``count`` labels together; fewer come back, or none, when nobody who is
         welcome arrives. The shares must stand for all of them, and no label be pending.
         """
+        # No bet rests on who is asked, so the choice may follow from all that was told (3.6).
         # Plain lists: for a few groups they are faster than arrays, and people come one by one.
         rates = (arrivals * self._reachable).tolist()
         paces = (MAX_LEAD * self.shares).tolist()
@@ -86,12 +87,7 @@ class LabelPlan:
         goal = total + count * (1.0 - _COUNT_TOLERANCE)
         chosen: list[int] = []
         for draw in rng.random(ceil(count / min(weights))).tolist():
-            bounds = [pace * (total + 1.0) + 1.0 for pace in paces]
-            welcome = [
-                rate if labels <= bound else 0.0
-                for rate, labels, bound in zip(rates, n_requested, bounds, strict=True)
-            ]
-            group = _draw_group(welcome, draw)
+            group = _draw_group(_welcome_rates(rates, paces, n_requested, total), draw)
             if group is None:
                 break
             chosen.append(group)
@@ -127,10 +123,9 @@ class LabelPlan:
         if plan.speed <= 0.0 or self._refutation.is_undecidable(estimates, estimates):
             return np.full(len(self.shares), np.inf)
         shares = np.where(self._reachable, plan.shares, 0.0)
-        share_asked = [
-            1.0 if bet_scale is None else bet_scale.share_asked
-            for bet_scale in self._log.bet_scales
-        ]
+        bet_scales = self._log.bet_scales
+        share_asked = [1.0 if scale is None else scale.share_asked for scale in bet_scales]
+        # Observations are planned, of which some are labels and each counts as so many labels.
         labels = shares * share_asked / self._log.label_equivalents
         return np.asarray(labels / plan.speed / (shares * self._costs(estimates)).sum())
 
@@ -141,6 +136,7 @@ class LabelPlan:
         """
         look = self._log.current_counts()
         estimates = success_estimates(self._log)
+        # The first cover is that of the UNFAIR set, the others are of the FAIR set.
         tasks = [self._task(cover, look, estimates, is_shrunk) for cover in self._refutation.covers]
         costs = self._costs(estimates)
         return allocate(tasks[0], tasks[1:], costs, was_fair=self._pursues_fair)
@@ -173,6 +169,7 @@ class LabelPlan:
         per_pair = _CELLS_OF_TWO_GROUPS if n_groups == 2 else _CELLS_OF_MORE_GROUPS
         most_cells = min(per_pair * n_pairs, _MOST_PLAN_CELLS)
         n_standing = len(cover.standing)
+        # Cells stand in the order of pieces and intervals, so every n-th of them samples all parts.
         return slice(None, None, max(ceil(n_standing / most_cells), 1))
 
     def _costs(self, estimates: Array) -> Array:
@@ -182,6 +179,20 @@ class LabelPlan:
             if bet_scale is not None:
                 costs[group] = bet_scale.price
         return costs
+
+
+def _welcome_rates(
+    rates: list[float], paces: list[float], n_requested: list[float], total: float
+) -> list[float]:
+    """Return the arrival rates of groups within their share of the labels; 0 for the others.
+
+    The rule is that of :meth:`LabelPlan.eligible`.
+    """
+    bounds = [pace * (total + 1.0) + 1.0 for pace in paces]
+    return [
+        rate if labels <= bound else 0.0
+        for rate, labels, bound in zip(rates, n_requested, bounds, strict=True)
+    ]
 
 
 def _draw_group(weights: list[float], draw: float) -> int | None:

@@ -76,6 +76,8 @@ def rescale(
     The size is the Kelly bet's to the third moment: ``m1/m2 (1 + m1 m3/m2^2)``, with moments of
     Z - x at the bet's own alternative.
     """
+    # None of this touches validity: the size's sign, which points away from the cell, is that of
+    # rho - x, and its largest value follows from the declared range alone (guarantees, 3.16).
     m1 = corner * (factor_one - 1.0)  # rho - x
     rho = corner + m1
     r = bet_scale.mean

@@ -54,7 +54,8 @@ class Pieces:
 def unfair_pieces(wrong: WrongAnswers, rates: BandsByRate) -> Pieces:
     """Return the pieces of the UNFAIR set."""
     is_compared = np.zeros((wrong.n_groups, wrong.n_groups), dtype=bool)
-    is_compared[tuple(np.array(sorted(wrong.pairs)).T)] = True
+    for high, low in wrong.pairs:
+        is_compared[high, low] = True
     a, b = np.nonzero(~np.eye(wrong.n_groups, dtype=bool))
     counts = [is_compared[a, b] if falls(bands) else is_compared[b, a] for bands in rates]
     pieces = Pieces(a, b, np.array(counts))
@@ -69,6 +70,8 @@ def largest_unfair(
     Up to there a falling rate of a may be ``gap`` above b's, or a rising rate of b above a's.
     """
     by_rate = []
+    # Of each band the curve that makes the set larger: a truth that is unfair through one rate and
+    # one pair needs these two bounds and no other (guarantees, 3.8).
     for bands, counts in zip(rates, pieces.counts, strict=True):
         all_bands = Band.stack(bands)
         if falls(bands):
@@ -125,9 +128,16 @@ def pair_cells(wrong: WrongAnswers) -> BandCells:
     start = rows[1:3, :, None]  # one corner: a's upper end and b's lower end
     groups = _as_small(np.stack([pieces.a, pieces.b]))[:, boxes.piece, None]
     curves, aim = curves_to_aim_by(wrong.bands_for_fair, groups, boxes.active_rate[:, None])
-    ones = np.broadcast_to(1.0, start.shape[1:])
-    zeros = np.broadcast_to(0.0, start.shape[1:])
-    corners = Corners(start, curves, aim, direction=ones, weight=ones, extra_step=zeros)
+    # axes: cell, corner; the one corner has all of the stake
+    shape = start.shape[1:]
+    corners = Corners(
+        start,
+        curves,
+        aim,
+        direction=np.broadcast_to(1.0, shape),
+        weight=np.broadcast_to(1.0, shape),
+        extra_step=np.broadcast_to(0.0, shape),
+    )
     sizes = wrong.epsilon * np.asarray(fair_sizes(wrong.threshold, wrong.epsilon))
     sides = groups[..., 0].T
     return BandCells(wrong.n_groups, sides, low, high, groups, corners, sizes, wrong.compare)
@@ -148,6 +158,7 @@ def _boxes_of_pieces(wrong: WrongAnswers, pieces: Pieces) -> UnfairBoxes:
 
 def _grids_of_pieces(wrong: WrongAnswers, pieces: Pieces) -> list[Array]:
     """Return the ends of intervals of ``lam_b`` for every piece, by the rates that count for it."""
+    # Pieces with the same b and the same rates have one grid: it says nothing about a.
     grids: dict[tuple[object, ...], Array] = {}
     grid_of_piece = []
     for b, counts in zip(pieces.b.tolist(), pieces.counts.T.tolist(), strict=True):
@@ -195,6 +206,7 @@ def corridor(wrong: WrongAnswers, a: int, b: int, lam_b: Array, gap: float) -> t
     lowest = []
     highest = []
     for bands in wrong.bands_for_unfair:
+        # A constant rate is allowed everywhere or nowhere: rounding must not decide which.
         slack = 0.0 if bands[a].depends_on_r and bands[b].depends_on_r else ROUNDING
         # Where a gap does not count, a's rate may be any lower, or any higher.
         low = np.full_like(lam_b, -inf)
@@ -252,9 +264,12 @@ class CorridorHalves:
         lowest, highest = corridor(wrong, a, b, grid, wrong.gamma)
         low = lowest.max(axis=0)
         high = highest.min(axis=0)
+        # Neither L nor U falls, so above an interval the corridor lies between L of its start and
+        # U of its end (guarantees, 3.2).
         is_full = is_not_empty(low[:-1], high[1:])
         low = np.clip(low, 0.0, 1.0)
         high = np.clip(high, 0.0, 1.0)
+        # Where rounding makes L exceed U the middle stays inside of its own half.
         middle_of_end = np.minimum((low[1:] + high[1:]) / 2.0, high[1:])
         middle_of_start = np.maximum((low[:-1] + high[:-1]) / 2.0, low[:-1])
         # All lower halves come first, then all upper ones.
@@ -294,7 +309,8 @@ def corridor_cells(wrong: WrongAnswers, a: int, b: int, sizes: Array) -> BandCel
 
 
 def _corridor_corners(wrong: WrongAnswers, a: int, b: int, halves: CorridorHalves) -> Corners:
-    """Return two corners of each half: a leaves upwards from its top and b downwards, or not."""
+    """Return two corners of each half: a leaves upwards and b downwards, or the other way round."""
+    # axes: group, half, corner (upwards, downwards)
     corners_of_a = np.stack([halves.top, halves.bottom], axis=1)
     corners_of_b = np.stack([halves.start, halves.end], axis=1)
     start = np.stack([corners_of_a, corners_of_b])
@@ -305,12 +321,22 @@ def _corridor_corners(wrong: WrongAnswers, a: int, b: int, halves: CorridorHalve
     # From inside the corridor the gap has to move further than its step, to the far side.
     far_side = np.stack([halves.high, halves.low], axis=1)
     extra_step = np.abs(aim_curves.value(far_side)[0] - aim_curves.value(start)[0])
-    extra_gap = (extra_step / _rate_per_gap(wrong.compare, aim_curves, start)).max(axis=1)
-    far_share = 0.5 * np.exp(-FAR_SIDE_FADE * extra_gap / wrong.epsilon)
-    up_share = np.where(halves.is_upper, 1.0 - far_share, far_share)
-    weight = np.stack([up_share, 1.0 - up_share], axis=1)
+    extra_gaps = extra_step / _rate_per_gap(wrong.compare, aim_curves, start)
+    weight = _corner_weights(wrong, halves, extra_gaps)
     direction = np.tile([1.0, -1.0], (len(weight), 1))
     return Corners(start, curves, aim, direction, weight, extra_step)
+
+
+def _corner_weights(wrong: WrongAnswers, halves: CorridorHalves, extra_gaps: Array) -> Array:
+    """Return the shares of a half's stake on leaving upwards and downwards, shape (halves, 2).
+
+    The far side gets less the further it is; ``extra_gaps``, of the same shape, say how far either
+    side is beyond the half.
+    """
+    extra_gap = extra_gaps.max(axis=1)  # to the near side there is nothing to go
+    far_share = 0.5 * np.exp(-FAR_SIDE_FADE * extra_gap / wrong.epsilon)
+    up_share = np.where(halves.is_upper, 1.0 - far_share, far_share)
+    return np.stack([up_share, 1.0 - up_share], axis=1)
 
 
 def _steepest_rate(
@@ -322,14 +348,16 @@ def _steepest_rate(
     that hardly moves would be a bet on the impossible. Edges are the same if the rate moves by less
     than a step from one to the other.
     """
+    # axes: rate, half, corner (leaving upwards, downwards)
     edges = np.clip(halves.edges, 0.0, 1.0)
     active_edge = np.take_along_axis(edges, halves.active_rate[None], axis=0)
-    all_rates = np.arange(len(edges))[:, None, None] + 0 * halves.active_rate
+    all_rates = np.broadcast_to(np.arange(len(edges))[:, None, None], edges.shape)
     sides = np.array([a, b])[:, None, None, None]
     aim_curves = curves_of(*curves_to_aim_by(wrong.bands_for_unfair, sides, all_rates))
     distance = np.abs(aim_curves.value(edges)[0] - aim_curves.value(active_edge)[0])
-    # axes: group, rate, cell, corner
+    # axes: group, rate, half, corner
     corner = start[:, None]
+    # How fast the gap widens if groups move as bets move them: by x (1 - x) times the slope each.
     pace = (corner * (1.0 - corner) * aim_curves.slope(corner) ** 2).sum(axis=0)
     pace = pace / _rate_per_gap(wrong.compare, aim_curves, corner)
     return np.asarray(np.where(distance <= wrong.step, pace, -1.0).argmax(axis=0))

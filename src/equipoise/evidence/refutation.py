@@ -89,6 +89,7 @@ class CoverProgress:
         self.standing = self.standing[stands]
         standing = set(self.standing.tolist())
         self.hardest = tuple(cell for cell in self.hardest if cell in standing)
+        # The evidence that was computed last stays right for the cells that go on standing.
         if self.last_look is not None:
             counts, evidence = self.last_look
             self.last_look = counts, evidence[stands]
@@ -127,6 +128,9 @@ class CoveredSet:
     """
 
     def __init__(self, covers: tuple[NullCells, ...], level: float, *, cuts_boxes: bool) -> None:
+        # If this answer is true after all, the truth has a cell in every cover. The mean of the
+        # evidence against these cells is a supermartingale from 1, so it ever reaches 1/level with
+        # probability at most the level, and the sum ever reaches this bar (guarantees, 3.5).
         bar = len(covers) / level
         self.covers = [CoverProgress(cells, bar, np.arange(len(cells))) for cells in covers]
         for cover in self.covers:
@@ -198,14 +202,15 @@ class Refutation:
 
     def restart(self) -> None:
         """Let all cells stand, whatever was recorded."""
-        # A server has many audits, and the covers of few are remembered outside of them.
+        # The covers are kept: a server has many audits, and the covers of few are remembered
+        # outside of them.
         self.unfair_set.restart()
         self.fair_set.restart()
         self._settled = 0
         self._stale = 0
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave out what follows from the rest."""
+        """Leave out what follows from the rest: cells are many, and made again from the past."""
         return {"_wrong": self._wrong, "_log": self._log}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -234,6 +239,8 @@ class Refutation:
         unfair = self._first_refuting(self.fair_set, path)
         if min(fair, unfair) == len(path):
             return len(path), None
+        # If one look refutes both, FAIR is said. Any fixed rule keeps both levels, because either
+        # answer has to be refuted at its own.
         return (fair, Verdict.FAIR) if fair <= unfair else (unfair, Verdict.UNFAIR)
 
     def _first_refuting(self, wrong_set: CoveredSet, path: CountPath) -> int:
@@ -251,12 +258,14 @@ class Refutation:
                 self.settle()
                 first_look = path.select(looks[:1])
                 is_single = len(wrong_set.covers) == 1
-                least = [
-                    self._least_evidence(cover, first_look, is_single=is_single)
-                    for cover in wrong_set.covers
-                ]
-                if sum(least) >= wrong_set.bar:
+                least_by_cover = []
+                for cover in wrong_set.covers:
+                    least = self._least_evidence(cover, first_look, is_single=is_single)
+                    least_by_cover.append(least)
+                if sum(least_by_cover) >= wrong_set.bar:
                     return int(looks[0])
+                # The cell that stood in the way is among the hardest now, so the next round of the
+                # loop skips all looks at which it stands in the way again.
                 looks = looks[1:]
         return len(path)
 
@@ -288,6 +297,8 @@ class Refutation:
         Cells that were refuted before are left out; it is infinite if all of a run were.
         """
         evidence = cover.cells.evidence(self.log_wealth(cover, cells, path))
+        # Ends of epochs are looked at again only after an outcome of an earlier epoch came, and
+        # never those before a file of random accepts: its labels were not there yet (3.18).
         if max(self._stale, self._log.file_epoch) < self._log.epochs.last:
             self._leave_out_refuted(cover, cells, evidence, run_starts)
         return np.asarray(np.minimum.reduceat(evidence, run_starts, axis=1))
@@ -325,6 +336,7 @@ class Refutation:
         evidence = self._standing_evidence(cover, look)
         if cover.parts is not None:
             counts = look.label_counts[0]
+            # Of a single cover one standing part settles the question; of several the least counts.
             enough = cover.bar if is_single else 0.0
             least, hardest = self._least_part(cover, cover.parts, evidence, counts, enough)
             if hardest is not None:
@@ -360,22 +372,28 @@ class Refutation:
             evidence = cells.evidence_of_counts(counts, np.arange(len(cells)))
             candidates = np.argsort(evidence)
             candidates = candidates[evidence[candidates] < least]
-            # Few are asked about at a time: mostly one of the first stood at all ends of epochs.
-            for first in range(0, len(candidates), N_HARDEST_CELLS):
-                examined = candidates[first : first + N_HARDEST_CELLS]
-                stood = self._stood_at_ends(cells.select(examined), cover.bar)
-                standing = examined[stood]
-                if len(standing):
-                    least = float(evidence[standing[0]])
-                    hardest = cells.select(standing[:1])
-                    break
+            standing = self._first_standing(cells, candidates, cover.bar)
+            if len(standing):
+                least = float(evidence[standing[0]])
+                hardest = cells.select(standing)
         return least, hardest
+
+    def _first_standing(self, cells: CornerCells, candidates: Ints, bar: float) -> Ints:
+        """Return the first candidate that no epoch's end refutes, alone; none if there is none."""
+        # Few are examined at a time: mostly one of the first stood at all ends of epochs.
+        for first in range(0, len(candidates), N_HARDEST_CELLS):
+            examined = candidates[first : first + N_HARDEST_CELLS]
+            standing = examined[self._stood_at_ends(cells.select(examined), bar)]
+            if len(standing):
+                return standing[:1]
+        return candidates[:0]
 
     def _stood_at_ends(self, cells: CornerCells, bar: float) -> Flags:
         """Say which boxes no epoch's end refutes, as outcomes are known now."""
         epochs = self._log.epochs
         first = self._log.file_epoch
         remembered = first + np.flatnonzero(epochs.remembered_ends()[first:])
+        # axes: end of an epoch, group, kind of label
         counts_at_ends = epochs.label_counts.cumsum(axis=0)[remembered]
         evidence = cells.evidence_of_counts(counts_at_ends, np.arange(len(cells)))
         return np.asarray((evidence < bar).all(axis=0))
@@ -395,6 +413,8 @@ class Refutation:
         look = self._log.current_counts()
         e_values = []
         for cover in wrong_set.covers:
+            # A cover holds all of the wrong answer, so one whose cells are all refuted suffices,
+            # whatever the other covers say.
             if not len(cover.standing):
                 return AnswerEvidence(needed, needed)
             evidence = self._standing_evidence(cover, look)
@@ -421,6 +441,7 @@ class Refutation:
         """
         counts = factor * self._without_pending(self._log.current_counts()).label_counts[0]
         for wrong_set in (self.unfair_set, self.fair_set):
+            # As for a verdict: each cover counts with the least evidence against a cell of it.
             sum_over_covers = 0.0
             for cover in wrong_set.covers:
                 evidence = cover.cells.evidence_of_counts(counts, cover.standing)
@@ -443,6 +464,7 @@ class Refutation:
         if self._wrong.both_allowed(low, high):
             return True
         look = self._log.current_counts()
+        # Where bets are sized anew, pending outcomes cannot be taken out of what bets have become.
         if self._log.epochs.rescales_bets and PENDING in self._log.outcomes:
             return False
         look = self._without_pending(look)
@@ -461,6 +483,7 @@ class Refutation:
     def _has_lost(self, cover: CoverProgress, look: CountPath) -> bool:
         """Say whether all bets against some cell that stands are lost."""
         missing = self.missing_nats(cover, look)  # which settles what stands
+        # No part has less evidence than its box, so only lost boxes can have lost parts.
         lost = cover.standing[missing > log(cover.bar / _LOST_EVIDENCE)]
         if cover.parts is None or not len(lost):
             return len(lost) > 0
@@ -487,6 +510,8 @@ class Refutation:
             evidence = cover.cells.evidence(self.log_wealth(cover, cover.standing, look))
             return np.asarray(evidence[0])
         counts = look.label_counts[0]
+        # Bets of a fixed size make evidence a function of counts: equal counts, equal evidence. The
+        # cells that stand are those of last time, because `keep` cuts both alike.
         if cover.last_look is None or not np.array_equal(cover.last_look[0], counts):
             evidence = cover.cells.evidence_of_counts(counts, cover.standing)
             cover.last_look = counts.copy(), evidence
@@ -516,6 +541,7 @@ class Refutation:
     def settle(self) -> None:
         """Bring the cells that stand in line with outcomes of past epochs that came since."""
         last_epoch = self._log.epochs.last
+        # Ends of epochs that are not stale were looked at with their outcomes as they are now.
         if self._stale < last_epoch:
             for cover in self.covers:
                 self._settle_cover(cover)
@@ -533,6 +559,7 @@ class Refutation:
         if evidence is not None and not epochs.rescales_bets and is_last_end:
             cover.last_look = epochs.total_label_counts(), evidence
         cover.keep(stands)
+        # Parts are no places in the cover, so they are looked at by themselves.
         if cover.hardest_parts is not None:
             stood = self._stood_at_ends(cover.hardest_parts, cover.bar)
             cover.hardest_parts = cover.hardest_parts.select(np.flatnonzero(stood))
@@ -544,6 +571,8 @@ class Refutation:
         """Return the log gain of bets from scored observations of all epochs before one."""
         if not self._log.epochs.rescales_bets:
             return 0.0
+        # What is stored holds all epochs before `_settled`. It serves if the sum goes as far, and
+        # if no outcome of these epochs has come since.
         first = self._settled if self._settled <= min(epoch, self._stale) else 0
         gain = cover.gain[..., cells, :] if first else cover.cells.no_gain(cells)
         return gain + self._gain(cover, cells, range(first, epoch))

@@ -147,6 +147,7 @@ class RequestLog:
 
     def begin_epoch(self, bet_scales: BetScales) -> None:
         """Size bets on the coming requests anew."""
+        # Of the coming requests only: no bet changes once its request is made (guarantees, 3.6).
         self.epochs.begin(self.n_requests, bet_scales)
 
     def left_in_epoch(self) -> int:
@@ -210,8 +211,10 @@ class RequestLog:
         epoch = epochs.of_requests(numbers)
         was_pending = old_outcomes == PENDING
         np.add.at(epochs.n_pending, epoch, (outcomes == PENDING) * 1 - was_pending)
+        # What is counted now less what was counted before; a pending outcome counts as unknown.
         change = _COLUMNS[np.maximum(outcomes, UNKNOWN)]
         change = change - _COLUMNS[np.maximum(old_outcomes, UNKNOWN)]
+        # Labels count by the epoch of their request, whenever their outcome comes.
         np.add.at(
             epochs.label_counts, (epoch, groups), change * epochs.takes_labels[epoch, groups, None]
         )
@@ -237,6 +240,7 @@ class RequestLog:
         self.random_accepts = counts
         self.file_epoch = self.epochs.last
         self.file_request = self.n_requests
+        # With the first epoch, so that they are counted at the end of every later one.
         self.epochs.label_counts[0] += change
         self.labels += change
 
@@ -249,6 +253,7 @@ class RequestLog:
     def count_path(self, groups: Ints, outcomes: Ints, z: Array) -> CountPath:
         """Return a look at all that is recorded, and one after each of further people."""
         changes = np.zeros((1 + len(groups), *self.labels.shape))
+        # axes: look, group, kind of label; a running sum turns changes into counts
         changes[0] = self.epochs.total_label_counts()
         is_label = self.epochs.takes_labels[-1, groups]
         changes[1 + np.arange(len(groups)), groups, outcomes] = is_label
@@ -262,6 +267,7 @@ class RequestLog:
                 continue
             is_of_group = groups == group
             z_of_group = z[is_of_group]
+            # A group without observations in this epoch has an empty batch.
             batch = batches.get(group, ScoredBatch(bet_scale, z[:0], z[:0]))
             low = np.append(batch.low, z_of_group)
             high = np.append(batch.high, z_of_group)

@@ -6,7 +6,7 @@ The boxes that cover a piece are those of :mod:`equipoise.evidence.boxes`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import combinations
 from math import exp
@@ -86,6 +86,7 @@ class RowAnswers:
         for rate in self.rates:
             errors = []
             values = []
+            # Errors of two groups are independent, so they add up as squares do.
             for group, counts in enumerate(self.counts):
                 rows = PastRows(rate, counts)
                 errors.append(error_of_rate(rows, r[group], group))
@@ -124,6 +125,7 @@ def _is_held(cover: NullCells, lam_a: Array, lam_b: Array) -> bool:
     """Say whether some part of a box holds these unknowns of its groups a and b."""
     assert isinstance(cover, CornerCells)
     boxes_around = np.flatnonzero(_holds(cover, lam_a, lam_b))
+    # A box may be refuted part by part. So it matters whether a part that past rows leave has them.
     if not cover.can_be_cut(boxes_around).all():
         return True
     return any(_holds(parts, lam_a, lam_b).any() for parts, _ in cover.parts(boxes_around))
@@ -136,7 +138,9 @@ def _holds(cells: NullCells, lam_a: Array, lam_b: Array) -> Flags:
     return np.asarray(((cells.side_low <= lam) & (lam <= cells.side_high)).all(axis=1))
 
 
-@lru_cache(maxsize=2)  # trial runs of one audit begin alike
+# The arguments are frozen and hold all that boxes follow from: counts, question and levels. Trial
+# runs of one audit begin alike, so the last two covers are kept.
+@lru_cache(maxsize=2)
 def _unfair_covers(answers: RowAnswers) -> tuple[NullCells, ...]:
     gap = answers.gamma + answers.epsilon
     sizes = answers.epsilon * np.asarray(fair_sizes(gap, answers.epsilon))
@@ -148,8 +152,13 @@ def _unfair_covers(answers: RowAnswers) -> tuple[NullCells, ...]:
 
 @lru_cache(maxsize=2)
 def _fair_covers(answers: RowAnswers) -> tuple[NullCells, ...]:
-    """Uniform stakes: each cover has the same part of the level, whatever the counts are."""
-    pairs = [pair for block in answers.blocks for pair in _unordered(block, answers.counts)]
+    """Return a cover for every two groups that are compared.
+
+    Each has the same part of the level, whatever the counts are.
+    """
+    pairs: list[tuple[int, int]] = []
+    for block in answers.blocks:
+        pairs += _unordered(block, answers.counts)
     sizes = answers.epsilon * np.asarray(unfair_sizes(answers.epsilon))
     shared = SharedGains(answers, sizes, len(pairs) / answers.level_unfair)
     covers = [_boxes_of(_fair_pieces(answers, a, b), shared) for a, b in pairs]
@@ -184,6 +193,7 @@ def _unordered(block: Block, counts: Sequence[GroupCells]) -> list[tuple[int, in
 
 def _unfair_pieces(answers: RowAnswers) -> Iterator[Piece]:
     """Yield "the rate of high is too far above that of low", a being whose unknown is too low."""
+    # A rate that falls in its unknown is too high where the unknown is too low, so a is ``high``.
     gap = answers.gamma + answers.epsilon
     for high, low in answers.pairs:
         for place, rate in enumerate(answers.rates):
@@ -203,6 +213,8 @@ def _fair_pieces(answers: RowAnswers, a: int, b: int) -> Iterator[Piece]:
     """
     gamma = answers.gamma
     claims = []
+    # The side is where a truth beyond the claim has its unknown: a rate that is lower than claimed
+    # belongs to a larger unknown if it falls in it (trend -1), and to a smaller one if it rises.
     for place, rate in enumerate(answers.rates):
         if (b, a) in answers.pairs:  # b may not be far above a
             claims.append(Claim(place, gamma, above=False, at_least=True, side=-rate.trend))
@@ -213,11 +225,10 @@ def _fair_pieces(answers: RowAnswers, a: int, b: int) -> Iterator[Piece]:
         yield Piece(a, b, tuple(claims), claims[0].side, far_share)
         return
     far_share = 0.5 * exp(-FAR_SIDE_FADE * gamma / answers.epsilon)
+    # With gamma = 0 both halves are the populations with equal rates: one piece is enough.
     for near in (1, -1) if gamma > 0.0 else (1,):
-        halved = [
-            Claim(0, 0.0, claim.above, claim.at_least, claim.side)
-            if claim.rate == 0 and claim.side != near
-            else claim
-            for claim in claims
-        ]
-        yield Piece(a, b, tuple(halved), near, far_share)
+        claims_of_half = []
+        for claim in claims:
+            is_cut = claim.rate == 0 and claim.side != near
+            claims_of_half.append(replace(claim, gap=0.0) if is_cut else claim)
+        yield Piece(a, b, tuple(claims_of_half), near, far_share)

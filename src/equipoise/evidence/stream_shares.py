@@ -22,6 +22,7 @@ def share_evidence(
     failures = people - successes
     with np.errstate(invalid="ignore", divide="ignore"):
         observed = np.where(people > 0, successes / np.maximum(people, 1.0), low)
+        # This share explains the counts best, so there is more evidence against any other one.
         nearest = np.clip(observed, low, high)
         log_likelihood = xlogy(successes, nearest) + xlog1py(failures, -nearest)
     log_mixture = betaln(successes + 0.5, failures + 0.5) - betaln(0.5, 0.5)

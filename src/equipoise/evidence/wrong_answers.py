@@ -111,8 +111,11 @@ class WrongAnswers:
 
     def both_allowed(self, low: Array, high: Array) -> bool:
         """Say whether every point of a box lies in both sets, as far as cells reach beyond them."""
+        # A cell may reach a step beyond its set, and what lies in a cell no label refutes.
         least_unfair_gap = self.threshold - self.step
         pieces = unfair_pieces(self, self.bands_for_fair)
+        # In a piece a's unknown is too low beside b's, so the box's hardest corner has a's upper
+        # end and b's lower one.
         frontier, _ = largest_unfair(
             self.bands_for_fair, pieces, low[pieces.b], least_unfair_gap, self.compare
         )
@@ -125,12 +128,15 @@ class WrongAnswers:
     def _corridor_holds(self, a: int, b: int, low: Array, high: Array) -> bool:
         """Say whether the corridor of two groups, a cell wider, holds their side of a box."""
         gap = self.gamma + self.step
+        # L and U do not fall: L is largest at b's upper end, U least at b's lower end.
         lowest_of_a, _ = corridor(self, a, b, high[[b]], gap)
         _, highest_of_a = corridor(self, a, b, low[[b]], gap)
         return bool(lowest_of_a.max() <= low[a] and highest_of_a.min() >= high[a])
 
 
-@lru_cache(maxsize=2)  # trial runs of one audit begin alike
+# Cells follow from past data and question alone, which the frozen argument holds. Trial runs of one
+# audit begin alike, so the last two are kept.
+@lru_cache(maxsize=2)
 def unfair_covers(wrong: WrongAnswers) -> tuple[NullCells, ...]:
     """Return the cover of the UNFAIR set: the cells of all pairs of groups."""
     return (pair_cells(wrong),)
@@ -151,6 +157,7 @@ def fair_covers(wrong: WrongAnswers) -> tuple[NullCells, ...]:
         if len(block.groups) > 2:
             covers += [level_cells(wrong, block, bands, sizes) for bands in rates]
             continue
+        # Groups are ordered by the counts of the past, so a and b do not depend on names or labels.
         a, b = block.groups
         covers.append(corridor_cells(wrong, a, b, sizes))
         if all(bands[a] == bands[b] for bands in rates):
