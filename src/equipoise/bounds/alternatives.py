@@ -93,7 +93,7 @@ class Alternatives:
         start = np.zeros((len(cells), self.least_above.shape[2]))
         end = np.ones_like(start)
         for rate_index, (curves, falls) in enumerate(self.rates):
-            # Both curves are the true one: an unlimited past knows the free shares exactly.
+            # One curve in place of two, because boxes are drawn at the true free shares.
             band = Band(curves, curves)
             ends = band.r_range(lowest[:, rate_index], highest[:, rate_index], falling=falls)
             first, last = ends

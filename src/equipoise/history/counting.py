@@ -157,7 +157,8 @@ def _ask_engine(table: Table, options: ReadOptions) -> _EngineCounts:
     if not combinations:
         raise UnreadTable(Problem("no-rows", {"table": table.name}))
     n_rows_counted = sum(int(row[-1]) for row in combinations)
-    # In this order a person reads why rows do not count: what fell out first comes first.
+    # In the order in which rows fell out: a person reads it as the way from all rows to those
+    # that count.
     dropped = {"repeated": n_repeated}
     if options.since is not None or options.until is not None:
         n_read = sum(int(row[-1]) for row in whole_table.count([options.decision]))
@@ -288,7 +289,8 @@ def _notes_on_outcomes(cells: Cells, outcome: YesNo, options: ReadOptions) -> li
             notes.append(Note("outcomes-unknown-like-known", fields))
         else:
             notes.append(Note("outcomes-unknown-bounds", fields))
-    # Most lenders' loans are repaid. Where most are not, a person may have mistaken what 1 means.
+    # Approved people mostly turn out well. Where most do not, a person may have mistaken what 1
+    # means.
     mostly_bad = [group for group, c in cells.items() if c.approved_positive < c.approved_negative]
     if mostly_bad:
         turned = (

@@ -96,7 +96,7 @@ def _cut_by_engine(
 ) -> Table:
     """Let the engine compare dates, or moments with the time zone of an example of them."""
 
-    # An engine refuses to compare a moment that has a time zone with one that has none.
+    # Some engines refuse to compare a moment that has a time zone with one that has none.
     def start_of(day: date) -> date:
         if not isinstance(example, datetime):
             return day

@@ -320,12 +320,9 @@ def _unexplained_mark(column: str, mark: str, written: Mapping[str, int] | None 
 def leave_out_undecided(
     rows: RowCombinations, options: ReadOptions
 ) -> tuple[RowCombinations, list[Note]]:
-    """Return the rows with a decision; refuse the others, or leave them out with a note.
-
-    The policy had denied everybody whom a test programme accepted: these rows need no decision.
-    """
+    """Return the rows with a decision; refuse the others, or leave them out with a note."""
     column = options.decision
-    undecided = [row for row in rows if not (row.has_decision or row.is_random_accept)]
+    undecided = [row for row in rows if not row.is_decided]
     if not undecided:
         return rows, []
     # People with an outcome were approved, so these rows must not be left out.
@@ -338,7 +335,7 @@ def leave_out_undecided(
         raise UnreadTable(Problem("decision-missing", fields, (fix,)))
     written = count_by_decision(undecided)
     notes = [Note("undecided-left-out", {"column": column, "written": written})]
-    decided = [row for row in rows if row.has_decision or row.is_random_accept]
+    decided = [row for row in rows if row.is_decided]
     emptied_groups = {row.group for row in rows} - {row.group for row in decided}
     if emptied_groups:
         notes.append(Note("groups-without-decisions", {"groups": sorted(emptied_groups)}))

@@ -6,12 +6,11 @@ flag does, leaving them out would throw away the best evidence there is. So the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections import Counter
 
 from equipoise.history.options import ReadOptions, as_tuple
 from equipoise.history.tables import Table
-from equipoise.history.values import STANDARD_BITS, is_missing, key_of, tally, text_of
+from equipoise.history.values import STANDARD_BITS, is_missing, key_of, text_of
 from equipoise.messages import Fix, OpenChoice, Problem
 
 MAX_COLUMNS = 200  # columns that are looked at
@@ -57,28 +56,23 @@ def _mark_of(table: Table, column: str, denied_keys: set[str], options: ReadOpti
     # What a person still has to choose may well be an outcome.
     missing_values = [v for v in as_tuple(options.missing_values) if not isinstance(v, OpenChoice)]
     missing_keys = tuple(map(key_of, missing_values))
+    denied_counts: Counter[str] = Counter()  # of the denied, by what stands in the column
+    labelled_counts: Counter[str] = Counter()  # of those among them whose outcome is known
     counted = table.count([column, options.decision, options.outcome], MAX_COMBINATIONS)
-    with_outcome: Mapping[str, int] = tally(
-        (text_of(mark).strip(), int(count))
-        for mark, decision, outcome, count in counted
-        if _is_denied(decision, denied_keys) and not is_missing(text_of(outcome), missing_keys)
-    )
-    if not with_outcome:
+    for value, decision, outcome, count in counted:
+        if key_of(text_of(decision)) not in denied_keys:
+            continue
+        text = text_of(value).strip()
+        denied_counts[text] += int(count)
+        if not is_missing(text_of(outcome), missing_keys):
+            labelled_counts[text] += int(count)
+    if not labelled_counts:
         return None
-    mark = max(with_outcome, key=lambda value: with_outcome[value])
-    n_marked = with_outcome[mark]
-    n_of_mark = sum(
-        int(count)
-        for value, decision, _, count in counted
-        if text_of(value).strip() == mark and _is_denied(decision, denied_keys)
-    )
+    mark = max(labelled_counts, key=lambda text: labelled_counts[text])
+    n_labelled = labelled_counts[mark]
     is_mark = (
         not is_missing(mark)
-        and n_marked >= MIN_SHARE_MARKED * sum(with_outcome.values())
-        and n_marked >= MIN_SHARE_KNOWN * n_of_mark
+        and n_labelled >= MIN_SHARE_MARKED * sum(labelled_counts.values())
+        and n_labelled >= MIN_SHARE_KNOWN * denied_counts[mark]
     )
     return mark if is_mark else None
-
-
-def _is_denied(decision: Any, denied_keys: set[str]) -> bool:
-    return key_of(text_of(decision)) in denied_keys

@@ -29,6 +29,14 @@ class RowCombination:
     outcome_bit: int | None = None  # 1 for good, 0 for bad, None if it is not known
 
     @property
+    def is_decided(self) -> bool:
+        """Whether a decision is known: it is written, or a test programme accepted these people.
+
+        The policy had denied everybody whom a test programme accepted.
+        """
+        return self.has_decision or self.is_random_accept
+
+    @property
     def is_denied(self) -> bool:
         """Whether the policy denied these people and no test programme accepted them."""
         return not (self.is_approved or self.is_random_accept)

@@ -102,7 +102,7 @@ def load_reading(source: object, arguments: Mapping[str, Any]) -> tuple[object, 
     places = places_of(source)
     if len(places) == 1 and places[0].endswith(SUFFIX):
         source, saved = _read_file(Path(places[0]))
-    # What is named later goes first: a preset, then the file, then the caller's arguments.
+    # The caller's arguments go before those of the file, and these before those of the preset.
     preset_name = explicit_arguments.get("preset", saved.get("preset"))
     preset = load_preset(preset_name)
     _require_known(f"the preset {preset_name!r}", preset, [*ENTRIES])

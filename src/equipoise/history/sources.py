@@ -256,7 +256,6 @@ def _open_excel(path: str, options: ReadOptions) -> SqlTable:
             raise InvalidReading(Problem("sheet-needed", fields))
         if sheet is not None and sheet not in book.sheetnames:
             raise UnknownName("sheet", sheet, book.sheetnames)
-        # Rows are read one by one; the iterator stands behind the header after the next line.
         cells = book[sheet or book.sheetnames[0]].iter_rows(values_only=True)
         header = [str(cell or "").strip() for cell in next(cells, ())]
         if not any(header):

@@ -92,18 +92,10 @@ class Sweep(Displayable):
         ticks = {name: place for place, name in enumerate(dict.fromkeys(names))}
         for audit in dict.fromkeys(str(row["audit"]) for row in self.rows):
             rows = [row for row in self.rows if row["audit"] == audit]
-            places = [
-                ticks[_format_swept(row[self.swept])] if has_words else row[self.swept]
-                for row in rows
-            ]
-            values = np.array(places, dtype=float)
-            means = np.array([row[quantity] for row in rows], dtype=float)
-            deviations = np.array([row[f"{quantity}_sd"] for row in rows], dtype=float)
-            colour = COLOURS.get(audit, GREY)
-            ax.fill_between(
-                values, means - deviations, means + deviations, color=colour, alpha=0.18, lw=0
-            )
-            ax.plot(values, means, color=colour, marker=MARKERS.get(audit, "v"), label=audit)
+            places = [row[self.swept] for row in rows]
+            if has_words:
+                places = [ticks[_format_swept(place)] for place in places]
+            _draw_audit(ax, audit, np.array(places, dtype=float), rows, quantity)
         if has_words:
             ax.set_xticks(list(ticks.values()), list(ticks))
         if quantity == "estimate":
@@ -112,6 +104,15 @@ class Sweep(Displayable):
             ax.set_yscale("log")  # costs of two audits may differ a thousandfold
         ax.set(xlabel=self.swept, ylabel=QUANTITIES[quantity])
         ax.legend()
+
+
+def _draw_audit(ax: Axes, audit: str, places: Array, rows: Sequence[Row], quantity: str) -> None:
+    """Draw the line of one audit, one standard deviation to both sides; a row per place."""
+    means = np.array([row[quantity] for row in rows], dtype=float)
+    deviations = np.array([row[f"{quantity}_sd"] for row in rows], dtype=float)
+    colour = COLOURS.get(audit, GREY)
+    ax.fill_between(places, means - deviations, means + deviations, color=colour, alpha=0.18, lw=0)
+    ax.plot(places, means, color=colour, marker=MARKERS.get(audit, "v"), label=audit)
 
 
 @accepts_random_state
@@ -187,14 +188,10 @@ def sweep(
         for value in values:
             # A copy, since tau is filled in for each value.
             audit_options = dict((options or {}).get(audit, {}))
-            swept_question = question
-            prices = costs
-            if swept in ("epsilon", "gamma", "delta"):
-                swept_question = replace(question, **{swept: value})  # type: ignore[arg-type]
-            elif swept in PRICES:
-                prices = replace(costs, **{PRICES[swept]: value})  # type: ignore[arg-type]
-            elif "tau" in options_of(audit_class(audit)):
+            if swept == "tau" and "tau" in options_of(audit_class(audit)):
                 audit_options["tau"] = value
+            swept_question = _question_at(question, swept, value)
+            prices = _costs_at(costs, swept, value)
             # One seed for all values, so that two points differ less by chance.
             simulation = simulate(
                 audit, world, swept_question, prices, repeats=repeats, seed=seed,
@@ -204,6 +201,20 @@ def sweep(
             progress(len(rows) / (len(audits) * len(values)))
     assert simulation is not None
     return Sweep(swept, tuple(rows), simulation.gap)
+
+
+def _question_at(question: Question, swept: str, value: object) -> Question:
+    """Return the question at a value of the swept number, which may be none of its own."""
+    if swept not in ("epsilon", "gamma", "delta"):
+        return question
+    return replace(question, **{swept: value})  # type: ignore[arg-type]
+
+
+def _costs_at(costs: Costs, swept: str, value: object) -> Costs:
+    """Return the costs at a value of the swept number, which may be none of theirs."""
+    if swept not in PRICES:
+        return costs
+    return replace(costs, **{PRICES[swept]: value})  # type: ignore[arg-type]
 
 
 def _listed(values: object) -> list[object]:

@@ -190,7 +190,6 @@ class MixtureWorld(ByCells):
         outcome = np.zeros(size, dtype=np.int8)
         decision = np.zeros(size, dtype=np.int8)
         features = np.empty((size, self._any_law.family.dimension(self._any_law.theta)))
-        # Filled in group by group, at the places where the group's people came.
         for position, mixture in enumerate(self.mixtures.values()):
             rows = np.flatnonzero(group == position)
             outcome[rows] = generator.random(len(rows)) < mixture.q
