@@ -56,6 +56,7 @@ class Command(JsonValue):
         data: dict[str, Any] = {"command": self.command}
         for field_ in fields(self):
             value = to_plain_data(getattr(self, field_.name))
+            # A default that a factory makes is not known here, so such a field is always written.
             if value != field_.default:
                 data[field_.name] = value
         return data
@@ -211,6 +212,7 @@ def read_command(data: Mapping[str, Any]) -> Command:
     try:
         return COMMANDS[tag].from_dict(arguments)
     except (AttributeError, TypeError):
+        # A field too many, or of another kind, has no list: it is shown with the whole command.
         missing = _missing_fields(COMMANDS[tag], data)
         problem = f"lacks {' and '.join(missing)}" if missing else f"cannot be read: {dict(data)!a}"
         # Cut, because the data come from outside and may be of any length.

@@ -117,7 +117,7 @@ class Connection:
         if self.raw.closed:
             return True
         if self.raw.info.transaction_status != TransactionStatus.IDLE:
-            return False
+            return False  # within a transaction the server may be sending rows
         readable, _, _ = select.select([self.raw.fileno()], [], [], 0)
         return bool(readable)
 
@@ -203,6 +203,7 @@ def _connect_postgres(url: str, timeout: float) -> Connection:
     connection = Connection(raw, "postgresql")
     wait_ms = max(1, int(timeout * 1000))
     try:
+        # In the other modes a server acknowledges what is not on its disk yet.
         commit_mode = connection.run("SHOW synchronous_commit").fetchone()[0]
         if commit_mode not in ("on", "remote_apply"):
             connection.run("SET synchronous_commit = on")
@@ -212,6 +213,7 @@ def _connect_postgres(url: str, timeout: float) -> Connection:
                     f"the server of {display_url(url)} runs with {setting}=off: what it "
                     f"acknowledges may be lost; set {setting}=on there"
                 )
+        # A program that hangs must not keep others from writing for good.
         connection.run(f"SET lock_timeout = {wait_ms}")
         connection.run(f"SET statement_timeout = {wait_ms + 60_000}")
         connection.run(f"SET idle_in_transaction_session_timeout = {wait_ms + 60_000}")
@@ -271,6 +273,7 @@ class Database:
         self.turn = threading.RLock()  # held by a thread from catching up to the commit
         self._lock = threading.RLock()  # held while the connection is in use
         self._pid = os.getpid()
+        # A list, because what lets go at the end must not refer to this handle itself.
         self.held: list[Connection] = []
         weakref.finalize(self, _let_go, self.held)
         self.require_own_process()
@@ -344,6 +347,7 @@ class Database:
         try:
             connection.run("COMMIT")
         except driver_errors() as error:
+            # A commit that SQLite refuses has stored nothing, unless the disk failed.
             if self.kind == "sqlite" and "i/o" not in str(error).lower():
                 if connection.raw.in_transaction:
                     connection.run("ROLLBACK")

@@ -73,6 +73,7 @@ class DriftCounts:
         if (number - 1) % BLOCK == 0:
             self.arrivals.append([0] * (2 * len(self.groups)))
         self.arrivals[-1][self._column[group] + (place is not None)] += 1
+        # Blocks of outcomes are blocks of approved people, however late their outcomes come.
         if place is not None and place % BLOCK == 0:
             self.outcomes[group].append([0, 0])
 
@@ -182,6 +183,7 @@ def _test_share(share: _Share, group: str, exact: bool, alpha: float) -> DriftTe
         low, high = clopper_pearson(
             share.past_successes, share.past_total, alpha * SHARE_FOR_PAST / 2.0
         )
+        # What the past's range leaves of the level is for the stream.
         threshold = -math.log(alpha * (1.0 - SHARE_FOR_PAST))
     successes = _nearest(share.fewest_successes, share.most_successes, share.people, low, high)
     log_evidence = share_evidence(successes, share.people, low, high)

@@ -32,9 +32,8 @@ from equipoise.ledger.waiting import WaitingGroup
 from equipoise.ledger.writer import TransactionWriter
 from equipoise.question import Costs, Question
 
-CORRECTIONS_IN_PLACE = (
-    16  # corrections of one transaction that the audit takes as they come, tens of ms each
-)
+# Corrections of one transaction that the audit takes as they come, tens of milliseconds each.
+CORRECTIONS_IN_PLACE = 16
 NEVER_CACHED = -(2**53)  # in place of an event's number: the state is stored at once
 COMMANDS_OF_A_SINGLE = 10  # a job of more commands is a batch
 COMMANDS_PER_COMMIT = 1000  # of several jobs; one that has more is stored whole
@@ -184,6 +183,7 @@ class LiveAudit(AuditCommands):
             "seq": 1, "time": time, "type": "created",
         }  # fmt: skip
         body = canonical(event)
+        # The seed is in the table of audits only; the event has its hash.
         row = AuditRow(
             seq=1,
             hash=digest(body),
@@ -441,6 +441,8 @@ class Driver:
         """Carry out commands; return, once stored, a result for each."""
         self._store.require_own_process()
         job = _Job(commands, actor)
+        # The thread that finds none serving leads. The others wait until a leader has served their
+        # job, or has left and made one of them the leader.
         with self._queue_lock:
             self._queue.append(job)
             must_wait = self._is_serving
@@ -450,6 +452,7 @@ class Driver:
             if must_wait:
                 job.is_next.wait()  # until another thread has stored it, or lets this one lead
             leads = not job.answer.done()
+            # More than once, if the jobs of another kind have their turn first.
             while not job.answer.done():
                 with self._store.turn:
                     self._serve(self._next_jobs())
@@ -522,6 +525,7 @@ class Driver:
         if not replayed.has_other_edition:
             replayed.check_books()
         with self._store.turn:
+            # Another thread may have replayed it meanwhile, and gone on from there.
             if self._state is None or not self._state.is_from_chain:
                 self._state = replayed
                 self._uses_cache = False
@@ -587,6 +591,7 @@ class Driver:
                 writer = self._begin_writing(jobs, state, before)
             answers = self._write(jobs, state, writer, before)
             with self._store.write(self._row.id) as transaction:
+                # Nobody wrote since, so the first event that was prepared follows the last one.
                 if transaction.head == head:
                     self._append(transaction, writer)
                     return answers
@@ -634,7 +639,7 @@ class Driver:
     def _after_storing(self) -> None:
         state = self._state
         assert state is not None
-        state.rules.people.records = None
+        state.rules.people.records = None  # the next writer reads the people of its own commands
         self._remember(state.rules.head)
         self._save_cache_if_due()
 

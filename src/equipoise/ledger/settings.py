@@ -283,6 +283,7 @@ def new_settings(
     if is_possible:
         return settings
     require_possible(settings)
+    # The forecast takes long, so it comes last.
     if audit == "adaptive" and not confirm:
         from equipoise.planning.feasibility import require_feasible
 

@@ -199,6 +199,8 @@ class AuditState:
                 # The outcome that was counted before is taken out.
                 self.drift.reveal(person.group_name, person.place, 1 - outcome, -1)
             self.drift.reveal(person.group_name, person.place, outcome)
+        # The log has what the audit must know: answers to what it asked. Outcomes that nobody asked
+        # for, and events that bring none, stay out of it.
         is_given_up = kind in ("withdrawn", "written_off")
         if not is_given_up and (outcome is None or data["was"] in UNASKED):
             return
@@ -207,6 +209,7 @@ class AuditState:
         if is_given_up:
             self._enter(Step("withdrawn", ticket, cost=float(data.get("cost", 0))))
         else:
+            # To the audit a write-off was an answer, so an outcome after it corrects that answer.
             is_revised = kind == "corrected" or data["was"] == PersonState.WRITTEN_OFF
             self._enter(Step("corrected" if is_revised else "told", ticket, outcome))
 
@@ -245,6 +248,7 @@ class AuditState:
     def _rebuild(self) -> Audit:
         """Return a new audit object that has gone through the whole log."""
         audit = build(self.settings, self.rules.head.cap)
+        # A later file of the test programme takes effect at its place in the log.
         start = 0
         for end, counts, corrected in self.random_accepts:
             audit.restore(self.steps[start:end])
@@ -329,6 +333,7 @@ class AuditState:
         """Return the arguments of ``ask`` that a recorded score stands for."""
         if record is None:
             return {}
+        # Without prices of their own the record has the common one, which ask refuses to be told.
         assist = self.settings.assist
         has_own_price = assist is not None and bool(assist.max_price)
         return {
@@ -343,7 +348,7 @@ class AuditState:
         finding = self.finding()
         recomputed = None if finding is None else finding.to_dict()
         if recorded is None or recomputed is None:
-            if recorded is not recomputed:
+            if recorded is not recomputed:  # one of them says that the audit is in progress
                 raise LedgerError(
                     f"event {seq} records {_verdict_of(recorded)}; the events before it lead to "
                     f"{_verdict_of(recomputed)}"

@@ -76,6 +76,7 @@ def _binding(uid: str, seq: int, event_hash: str, body: str) -> str:
 def _to_data(state: AuditState) -> dict[str, Any]:
     """Return what of a state neither the chain's rare events nor the table of people tell."""
     rules = state.rules
+    # A step refers to its ticket by place, which is shorter than the ticket.
     tickets = {number: index for index, number in enumerate(state.tickets)}
     return {
         "acts": rules.acts,

@@ -308,6 +308,7 @@ def good_shares_of(state: AuditState) -> dict[str, Interval]:
     """
     state.require_edition()
     groups = state.rules.people.groups
+    # Without scores the tallies are enough, and the audit need not be rebuilt for them.
     audit = None if state.settings.assist is None else state.audit
     if not isinstance(audit, AdaptiveAudit) or audit.evidence is None:
         return {group: _plain_share(tally) for group, tally in groups.items()}

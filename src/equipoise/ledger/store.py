@@ -119,8 +119,10 @@ class Store(Database):
             if self.kind == "postgresql":
                 # Two programs may find the database empty at the same moment.
                 connection.run(f"SELECT pg_advisory_xact_lock({ADVISORY_KEY})")
-            for statement in () if _version(connection) else statements(self.kind):
-                connection.run(statement)
+            # Another program may have made the tables while this one waited for its turn.
+            if not _version(connection):
+                for statement in statements(self.kind):
+                    connection.run(statement)
 
     # -- audits ---------------------------------------------------------------------------------
 
@@ -251,19 +253,21 @@ class Store(Database):
         """Return how many people there are, by indexes."""
         mine = "FROM people WHERE audit_id = ?"
         newest = connection.run(f"SELECT MAX(number) {mine}", (audit_id,)).fetchone()[0]
-        query = f"SELECT MAX(request) {mine} AND request IS NOT NULL"
-        last_request = connection.run(query, (audit_id,)).fetchone()[0]
-        query = f"SELECT MAX(place) {mine} AND group_name = ? AND place IS NOT NULL"
+        # "IS NOT NULL" repeats the condition of an index, without which it is not used.
+        request_query = f"SELECT MAX(request) {mine} AND request IS NOT NULL"
+        last_request = connection.run(request_query, (audit_id,)).fetchone()[0]
+        place_query = f"SELECT MAX(place) {mine} AND group_name = ? AND place IS NOT NULL"
         approved = {}
+        # Places are numbered from 0 without gaps, so a group's last one tells how many there are.
         for group in groups:
-            last_place = connection.run(query, (audit_id, group)).fetchone()[0]
+            last_place = connection.run(place_query, (audit_id, group)).fetchone()[0]
             approved[group] = 0 if last_place is None else last_place + 1
         index = " INDEXED BY people_open" if self.kind == "sqlite" else ""
-        query = (
+        in_flight_query = (
             f"SELECT group_name, COUNT(*) FROM people{index} WHERE audit_id = ? AND {IS_OPEN} "
             "AND decision = 0 GROUP BY group_name"
         )
-        in_flight = dict(connection.run(query, (audit_id,)).fetchall())
+        in_flight = dict(connection.run(in_flight_query, (audit_id,)).fetchall())
         return PeopleTotals(
             arrived=newest or 0,
             requests=0 if last_request is None else last_request + 1,

@@ -13,4 +13,5 @@ def format_timestamp(moment: datetime) -> str:
     >>> format_timestamp(datetime(2026, 3, 1, 12, tzinfo=UTC))
     '2026-03-01T12:00:00.000000Z'
     """
+    # The last six characters are the offset, +00:00.
     return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"

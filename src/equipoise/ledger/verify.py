@@ -283,6 +283,7 @@ def verify(
     expected_hashes = dict(checkpoints)
     for number, line in enumerate(lines, start=1):
         event_hash = _apply_line(number, line, rules, apply)
+        # Taken out, so that at the end the checkpoints are left that the file does not reach.
         expected_hash = expected_hashes.pop(number, None)
         if expected_hash not in (None, event_hash):
             raise Broken(f"line {number}: the checkpoint says hash {expected_hash}")
@@ -304,10 +305,12 @@ def _apply_line(
     try:
         event, event_hash = _parse_line(line)
         apply(event, event_hash)
+        # A key stands for one command. A second event under it would be that command, twice.
         if "key" in event:
             _require_equal("known key", event["key"] in rules.keys, False)
             rules.keys[event["key"]] = number
     except FORGED_DATA_ERRORS as error:
+        # The text of a KeyError is the key alone.
         reason = f"missing {error}" if isinstance(error, KeyError) else str(error)
         raise Broken(f"line {number}: {reason}") from error
     return event_hash
@@ -354,7 +357,7 @@ def draw(seed: bytes, pseudonym: str) -> int:
     """Draw a person's lottery number, 0 to 2**53 - 1: HMAC-SHA-256 of seed and pseudonym."""
     # Nobody can predict it without the seed, and everybody can check it with the seed.
     mac = hmac.digest(seed, pseudonym.encode("utf-8"), "sha256")
-    return int.from_bytes(mac[:8], "big") >> 11
+    return int.from_bytes(mac[:8], "big") >> 11  # 53 of 64 bits, which a float holds exactly
 
 
 def draw_of_score(seed: bytes, number: int, pseudonym: str) -> int:
@@ -455,6 +458,7 @@ class PeopleRegister:
             describes them otherwise.
         """
         number = data["person"]
+        # Not isinstance: True is a whole number to Python.
         if type(number) is not int or not 0 < number <= self.arrived:
             raise ValueError(f"nobody asked about person {number!r} before")
         person = self._from_facts(data) if self.records is None else self.records[number]
@@ -532,6 +536,8 @@ class MoneyAccount:
         """Return what a cost comes to now: paid, and what the cap cannot hold (overrun)."""
         if self.head.cap is None:
             return cost, 0
+        # A correction may cost more than was held for it. It is paid from what was neither spent on
+        # others nor is held for them, and the rest is its overrun.
         spent_on_others = self.head.spent - person.paid
         held_for_others = self.head.reserved - (person.hold if person.open else 0)
         paid = min(cost, self.head.cap - spent_on_others - held_for_others)
@@ -699,6 +705,7 @@ class LedgerRules:
         self.approvals.required = settings["approvals"]
         self.max_in_flight = settings["max_in_flight"]
         self.max_in_flight_groups = dict(settings["max_in_flight_groups"])
+        # In the order of the list: canonical JSON has sorted the cells.
         cells = settings["past"]["cells"]
         for group in settings["groups"]:
             self.people.groups[group] = GroupTally()
@@ -708,6 +715,7 @@ class LedgerRules:
         """Apply an event after the first by the rule of its type."""
         kind = event["type"]
         data = event["data"]
+        # An event of another audit may fit the chain of hashes, if somebody built it to.
         _require_equal("audit", event["audit"], self.uid)
         if kind not in RULES:
             raise ValueError(f"unknown type of event {kind!r}")
@@ -803,6 +811,7 @@ class LedgerRules:
             raise ValueError("only the approved have a place")
         observation = data.get("observation")
         _check_score(want, observation, self._assist)
+        # An approved person's outcome comes by itself: nothing is overridden, nothing is paid.
         hold = self.money.largest_cost(group, want, observation) if decision == 0 else 0
         _require_equal("hold", data["hold"], hold)
         won_lottery = data.get("drawn")
@@ -833,6 +842,7 @@ class LedgerRules:
         if want != "NOTHING":
             if data["request"] is None or self.paused is not None or self.concluded is not None:
                 raise ValueError("somebody was asked while the audit asked nobody")
+            # Whoever is asked has won the lottery, if there is one.
             _require_equal("drawn", won_lottery, True if self.settings["lottery"] < 1 else None)
         if (won_lottery is False) != (why == "lottery"):
             raise ValueError(f"drawn is {won_lottery} and the reason {why!r}")
@@ -892,6 +902,7 @@ class LedgerRules:
         self._settle(person, state, self.money.price(person, outcome), data)
         if person.decision == 0:
             tally = self.people.groups[person.group_name]
+            # A corrected outcome was counted before and is taken out again.
             tally.positive += (outcome == 1) - (person.outcome == 1)
             tally.negative += (outcome == 0) - (person.outcome == 0)
 
@@ -919,6 +930,7 @@ class LedgerRules:
         if person.open:
             released = person.hold
             tally.in_flight -= 1 - person.decision
+        # The difference to what was posted before: a correction replaces it.
         self.money.record_spending(tally, paid - person.paid, -released, overrun - person.overrun)
         person.paid = paid
         person.overrun = overrun
@@ -1070,6 +1082,8 @@ def _check_random_accepts(group: str, before: list[int], counts: list[int], corr
         raise ValueError(f"random accepts {counts!r} of {group!r}, {corrected!r} corrected")
     good_before, bad_before, _ = before
     good, bad, _ = counts
+    # The file grows: people stay in it, and an unknown outcome may become known. So a good or a bad
+    # one is gone only if it was corrected.
     missing = max(good_before - good, bad_before - bad)
     if sum(counts) < sum(before) or missing > corrected:
         raise ValueError(f"of {before} random accepts of {group!r} some miss in {counts}")
@@ -1117,7 +1131,7 @@ def check_keys(rules: LedgerRules, keys: Iterable[Mapping[str, Any]], seed: str 
 def _check_draws(secret: bytes, lottery: float, person: PersonRecord, pseudonym: str) -> None:
     """Repeat a person's draws, of the lottery and of an audit that uses scores."""
     won_lottery = draw(secret, pseudonym) < lottery * DRAW_RANGE
-    if person.drawn not in (None, won_lottery):
+    if person.drawn not in (None, won_lottery):  # None: the lottery was not held for this person
         raise Broken(f"the lottery said otherwise about person {person.number}")
     if person.draw not in (None, draw_of_score(secret, person.number, pseudonym)):
         raise Broken(f"another number was drawn for person {person.number}")

@@ -65,7 +65,7 @@ class ArrivalRecord:
         self.last_arrival[group] = time
         if why == "not_wanted":
             self.turned_away[group] += 1
-        elif not why:
+        elif not why:  # somebody was wanted, so the run of those turned away has ended
             self.turned_away.clear()
 
     @property
@@ -79,6 +79,7 @@ class ArrivalRecord:
             return ()
         waiting = []
         for group in wanted_groups:
+            # People of this group came and were not needed then, so it is not missing.
             if self.turned_away[group]:
                 continue
             last = self.last_arrival.get(group)

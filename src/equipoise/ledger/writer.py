@@ -127,7 +127,7 @@ class TransactionWriter:
         try:
             return self._answer_from_record(command) or self._carry_out(command)
         except (Conflict, InvalidInput, ProtocolError) as error:
-            return error
+            return error  # of this command; all else is about the ledger and ends the transaction
 
     def record_verdict(self, actor: str, time: str) -> None:
         """Append the verdict if it is not the one recorded last.
@@ -220,6 +220,7 @@ class TransactionWriter:
             raise self._refuse(
                 Conflict, "key-used", key=command.key, event=event["seq"], event_type=kind
             )
+        # A proposal is known by the number of its event.
         if kind == "proposed":
             return Reply("", state="PROPOSED", number=event["seq"], repeated=True)
         # The first answer to an erasure named no person, and the repeated one must not either.
