@@ -123,7 +123,7 @@ def audit_once(case: Case, seed: int, *, helped: bool) -> Run:
     assist = case.assist if helped else replace(case.assist, gate=NEVER)
     past = case.world.past(case.past, rng)
     audit = AdaptiveAudit(past, case.question, eq.Costs(), assist=assist)
-    denied, turns = DeniedPeople.of(audit, case.world), case.noise_after if helped else None
+    denied, turns = DeniedPeople.of_world(audit, case.world), case.noise_after if helped else None
     for _ in run_block_by_block(audit, denied, rng):
         if turns is not None and audit.labels >= turns:  # scores are noise now, unannounced
             turns = None

@@ -102,7 +102,7 @@ def _worth(world: CellWorld, seed: int) -> list[str]:
             past: Past = RandomAccepts(world, share).past(PEOPLE, rng)
             checks[at].append(eq.check(past, QUESTION).verdict.value)
             audit = AdaptiveAudit(past, QUESTION, eq.Costs())
-            run_in_blocks(audit, DeniedPeople.of(audit, world), rng)
+            run_in_blocks(audit, DeniedPeople.of_world(audit, world), rng)
             finding = audit.conclude()
             labels[at].append(finding.labels)
             cost[at].append(finding.cost)

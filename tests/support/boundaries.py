@@ -157,7 +157,7 @@ def all_rates_missed(row: Row, seed: int) -> tuple[int, int, int]:
         rng = np.random.default_rng([seed, at])
         size = None if row.past is None else row.past * len(world.groups)
         audit = AdaptiveAudit(world.past(size, rng), question, eq.Costs())
-        run_in_blocks(audit, DeniedPeople.of(audit, world), rng)
+        run_in_blocks(audit, DeniedPeople.of_world(audit, world), rng)
         found = audit.conclude()
         by_rate, by_metric = found.all_rates(), found.all_metrics()
         misses = any(

@@ -179,7 +179,7 @@ def audit_of(
 ) -> tuple[str, int]:
     rng = np.random.default_rng(seed)
     audit = kind(world.past(PEOPLE, rng), QUESTION, eq.Costs())
-    run_in_blocks(audit, DeniedPeople.of(audit, world), rng)
+    run_in_blocks(audit, DeniedPeople.of_world(audit, world), rng)
     finding = audit.conclude()
     return finding.verdict.value, finding.labels
 
