@@ -113,6 +113,8 @@ class AdaptiveAudit(Audit):
         # With an exact past labels decide in the end, unless outcomes of the approved are unknown.
         always_decidable = history.exact and not self.cells.unknown
         self._next_recheck = np.inf if always_decidable else float(FIRST_RECHECK)
+        # Past rows that are evidence may refute a wrong answer before the first label. The free
+        # check rests on bands. Then it has no share of the error probability, and is not asked.
         evidence = self._begin_evidence() if self._design.weighs_past_rows else None
         self._finding = self._finding_without_labels(evidence)
         if self._finding is None:
@@ -297,6 +299,7 @@ class AdaptiveAudit(Audit):
                 "no label; use ask and tell"
             )
         evidence = self._require_evidence()
+        # People of a block are chosen by one plan, so a block ends where a plan or a check is due.
         # Even if the check is due, it is made only after a label, so somebody must be labelled.
         until_recheck = np.ceil(self._next_recheck - evidence.log.n_told.sum())
         count = min(evidence.plan.labels_until_plan, max(until_recheck, NO_LABELS_LEFT))
@@ -437,6 +440,8 @@ class AdaptiveAudit(Audit):
             sampler = self._samplers[self._group_positions[ticket.group]]
             sampler.relearn(number, ticket.score_record.score, outcome)
         evidence.record(np.array([number]), np.array([outcome]))
+        # A correction may lower the evidence and so take a verdict back: the audit is open again,
+        # and whatever ended it has to do so once more.
         if not more_follow and (examine or self._finding is not None):
             self._reopen()
             verdict = evidence.advance(replan=False)
@@ -474,6 +479,7 @@ class AdaptiveAudit(Audit):
             # INCONCLUSIVE is never wrong, so a rough guess of the unknowns suffices.
             low, high = rough_ranges(evidence.log, GIVE_UP_ERRORS)
         else:
+            # By few labels a rough guess would often be too narrow, and end an audit for nothing.
             intervals = denied_success_intervals(self._design, evidence).values()
             low = np.array([interval.lower for interval in intervals])
             high = np.array([interval.upper for interval in intervals])
@@ -492,6 +498,7 @@ class AdaptiveAudit(Audit):
         if few or not self._design.weighs_past_rows or self.assist is not None:
             return False
         estimates = success_estimates(evidence.log)
+        # Half an error on either side: the width of such a range is one standard error of r.
         low, high = rough_ranges(evidence.log, 0.5)
         answers = self._design.row_answers()
         label_error = answers.label_error_of_gap(estimates, high - low)

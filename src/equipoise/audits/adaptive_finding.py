@@ -136,6 +136,7 @@ def describe_missing(
 
     ``limited_by_past`` says that the audit ended because many more labels would hardly decide.
     """
+    # Where a group has no label yet, its r is guessed in the middle.
     r = {}
     for group, interval in denied_success_intervals(design, evidence).items():
         r[group] = 0.5 if interval.estimate is None else interval.estimate
@@ -198,6 +199,7 @@ def _past_or_margin_needed(design: AuditDesign, evidence: Evidence) -> tuple[flo
 
     Boxes that hold the unknowns fall once epsilon is some standard errors of the gap wide.
     """
+    # Errors shrink with the root of the number of rows, so rows grow with the square of a factor.
     error = design.row_answers().error_of_gap(success_estimates(evidence.log))
     margin = max(ERRORS_TO_DECIDE * error, 1.2 * design.question.epsilon)
     return design.history.cells.total * (margin / design.question.epsilon) ** 2, margin
@@ -209,6 +211,7 @@ def _past_rows_needed(design: AuditDesign) -> float:
     Widths shrink with the root of the number of rows. They are compared where r is 1/2.
     """
     scale = design.question.gap_scale
+    # At one value of r a rate is uncertain by what the past leaves alone.
     middle = dict.fromkeys(design.groups, (0.5, 0.5))
     compared = design.compared
     widths = [

@@ -39,6 +39,8 @@ class ApprovalShares:
         """
         self._decision_counts[group][decision] += 1
         count = sum(self._decision_counts[group])
+        # The evidence is a martingale, so it may be looked at at any time. At powers of two that
+        # costs little, and a wrong stream is found before it is twice as long as it need be.
         is_power_of_two = count & (count - 1) == 0
         return self.contradiction(group) if is_power_of_two else None
 

@@ -183,6 +183,8 @@ class Audit(ABC):
         if draw is not None and not 0.0 <= draw < 1.0:
             raise InvalidInput(f"'draw' must be in [0, 1); got {draw!r}")
         number = self._next_number if number is None else number
+        # Before score and price are read: whether somebody is welcome may not follow from them
+        # (guarantees, 3.16).
         want = self._choose_affordable_want(name, decision_bit)
         record = None
         if want is Want.LABEL and decision_bit == 0 and self.assist is not None:
@@ -424,6 +426,7 @@ class Audit(ABC):
 
     def _apply(self, step: Step) -> None:
         """Enter a step in the books; learn from all answers up to the first that is pending."""
+        # The account refuses a step that may not be, so it goes first: then nothing else changes.
         self._record_spending(step)
         number = step.ticket.number
         if step.kind == "asked":

@@ -32,6 +32,8 @@ class AuditDesign:
     history: Past
     question: Question
 
+    # Both fields are fixed, and everything below follows from them: what is cached stays right.
+
     @cached_property
     def budget(self) -> ErrorBudget:
         """How the error probability is divided; groups that are left out get no share."""
@@ -118,6 +120,7 @@ class AuditDesign:
     def wrong_answers(self) -> WrongAnswers | RowAnswers:
         """Return the wrong answers that an audit on this past has to refute."""
         question = self.question
+        # Then bounds of the past need no share of the error probability (guarantees, 3.21).
         if self.weighs_past_rows:
             return self.row_answers()
         # Other bands than for the intervals: FAIR needs two bounds only, so each has a larger

@@ -42,6 +42,7 @@ def can_answer(question: Question, *, by_features: bool = False) -> bool:
     metric = METRICS[question.metric]
     if metric.is_free:
         return True
+    # The paper proves Exp-Audit for differences between all pairs of groups.
     is_proven = not by_features or question.comparison == Comparison()
     has_known_rates = {rate.name for rate in metric.rates} <= set(RATE_OF_OUTCOME.values())
     return is_proven and has_known_rates
@@ -99,6 +100,7 @@ def paper_epsilon(tau: int, question: Question, groups: int) -> float:
     >>> round(paper_epsilon(1000, Question(delta=0.01), groups=2), 2)
     2.06
     """
+    # The printed formula solved for epsilon: 576 is the square of 24.
     return 24.0 * math.sqrt(-math.log(tau_event_level(question, groups)) / tau)
 
 
@@ -185,7 +187,7 @@ def finding_from_rates(audit: Audit, estimates: RateEstimates) -> Finding:
     question = audit.question
     groups = audit.cells.groups
     gaps = compare_rates(estimates.rates, estimates.low, estimates.high, question.resolve(groups))
-    estimate, lower, upper = (float(gap) for gap in gaps)
+    estimate, lower, upper = map(float, gaps)
     scale = question.gap_scale
     limit = question.gamma + question.epsilon / 2.0
     is_unfair = estimate > limit
@@ -274,6 +276,7 @@ def rate_bounds(ratios: Array, error: float) -> tuple[Array, Array]:
     """
     if error >= 1.0:  # the factor would be infinite or negative: nothing is known
         return np.zeros_like(ratios), np.ones_like(ratios)
+    # A rate is one count over another. The first may be too large and the second too small.
     factor = (1.0 + error) / (1.0 - error)
     return np.clip(ratios / factor, 0.0, 1.0), np.clip(ratios * factor, 0.0, 1.0)
 

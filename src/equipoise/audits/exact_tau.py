@@ -91,6 +91,7 @@ class WrongVerdict:
         if counts.known_past:
             return math.exp(tau * self._joint_exponent())
         errors = np.linspace(0.0, self.margin, GRID_STEPS + 1)
+        # Bounds of the tails of both errors, which hold for every population.
         above = np.exp(counts.log_tail_above(self._log_factor_above(errors), tau))
         below = np.exp(counts.log_tail_below(self._log_factor_below(errors), tau))
         if counts.shared_people:
@@ -201,6 +202,8 @@ def smallest_tau(
     fair = wrong_fair(gamma, epsilon, by_ratio=by_ratio)
 
     def is_enough(tau: float) -> bool:
+        # One pair with a small gap that looks large makes UNFAIR wrong, so all pairs add up. FAIR
+        # is wrong only if the one pair that is apart looks close.
         if comparisons * unfair.probability(tau, counts) > level_unfair:
             return False
         return fair is None or fair.probability(tau, counts) <= level_fair
@@ -232,6 +235,7 @@ def error_factors(tau: int, counts: WaitingTimes, level: float) -> tuple[float, 
 
 def _smallest_whole(is_enough: Callable[[float], bool]) -> int:
     """Return the smallest whole number from which on a monotone condition holds."""
+    # Doubling finds an upper end, halving the smallest number below it.
     enough = 1
     while not is_enough(enough):
         enough *= 2

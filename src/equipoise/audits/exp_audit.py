@@ -158,6 +158,7 @@ class ExpAudit(Audit):
             self._unseen_past = history.features
         # By features and by labels: where both are possible, each may spend half of delta.
         self._has_two_endings = weights != "published" or switch == "separation"
+        # Which ending comes follows from the data, so the levels of both have to add up.
         level = exp_level(question) if self._has_two_endings else question.strictest_level
         self.constants = ExpConstants(question.epsilon, level, len(self.cells))
         # what the fall-back is asked: the same, at its share of the error probability
@@ -392,6 +393,7 @@ class ExpAudit(Audit):
             problem = self._choose_branch(group)
             if problem is not None:
                 return self._fall_back(problem)
+        # Both endings keep their level whichever is chosen, so prices may choose.
         if self.weights == "auto" and self.switch != "separation":
             price_of_labels = self._price_of_labels(self.fallback_question)
             if price_of_labels < self._price_of_features():
@@ -502,6 +504,7 @@ class ExpAudit(Audit):
         price = 0.0
         for group, cells in self.cells.items():
             approved_good, _, denied = cells.shares
+            # RS-Audit labels everybody of a group in turn, and the denied among them cost money.
             if denied > 0.0:
                 good = approved_good + denied * r[group]
                 shares = [good if y else 1.0 - good for y in outcomes_to_estimate(question)]
@@ -514,6 +517,7 @@ class ExpAudit(Audit):
         for group, branch in self.branches.items():
             if self.feature_counts[group].size < branch.features:
                 return None
+        # The sample is tested once more before a verdict, at whatever count it has come to.
         contradiction = self._approvals.contradiction()
         if contradiction is not None and self.weights != "published":
             return inconclusive_finding(self, contradiction, (FAIR_SAMPLE,))

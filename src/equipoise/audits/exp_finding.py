@@ -57,6 +57,7 @@ def _estimate_rates(audit: ExpAudit, weights: Mapping[str, Weight]) -> RateEstim
 
     A rate above 1 is an error of estimation, and is taken for 1 except in Algorithm 2 as printed.
     """
+    # axes: outcome, group
     stopping_times = audit.past_stopping_times
     p_hat = np.array([[audit.tau / stopping_times[y, g] for g in weights] for y in audit.outcomes])
     good_shares = np.array([weight.estimate for weight in weights.values()])
@@ -87,6 +88,7 @@ def _describe_empty_outcome(audit: ExpAudit, weights: Mapping[str, Weight]) -> s
 
 def _past_error(audit: ExpAudit) -> float:
     """Return how far off past counts may be, relative to them: the proof's, or what tau leaves."""
+    # The error of a count shrinks with the root of tau.
     return float(audit.question.epsilon / 12.0 * np.sqrt(audit.constants.tau / audit.tau))
 
 

@@ -71,13 +71,14 @@ class LabelWork:
 
     def for_verdict(self, verdict: Verdict, r: Mapping[str, float]) -> Work:
         """Return what a verdict takes, FAIR or UNFAIR: all that would make it wrong is refuted."""
-        if verdict not in self._covers:
-            wrong = self._wrong
-            made = wrong.unfair_covers() if verdict is Verdict.FAIR else wrong.fair_covers()
-            self._covers[verdict] = list(made)
-        covers = self._covers[verdict]
+        wrong = self._wrong
         is_fair = verdict is Verdict.FAIR
-        level = self._wrong.level_fair if is_fair else self._wrong.level_unfair
+        if verdict not in self._covers:
+            covers_to_refute = wrong.unfair_covers() if is_fair else wrong.fair_covers()
+            self._covers[verdict] = list(covers_to_refute)
+        covers = self._covers[verdict]
+        level = wrong.level_fair if is_fair else wrong.level_unfair
+        # One cover that is refuted at the bar suffices, so the one that takes least counts.
         bar = float(np.log(len(covers) / level))
         works = [self._refute(cover, self._rates(r), bar) for cover in covers]
         return min(works, key=lambda work: work.cost)
@@ -99,12 +100,8 @@ class LabelWork:
         """Return the work that brings the log evidence against every cell to the bar."""
         nothing = np.zeros(len(r))
         prices = mean_costs(self._prices, r)
-        sides = cover.sides
-        nats_per_label = information(
-            cover.side_low, cover.side_high, r[sides], np.zeros(sides.shape, bool)
-        )
-        nats_per_label = nats_per_label * self.reachable[sides]
-        cells = _slowest(cover, (nats_per_label / prices[sides]).sum(axis=1))
+        nats_per_label = self._nats_per_label(cover, r)
+        cells = _slowest(cover, (nats_per_label / prices[cover.sides]).sum(axis=1))
         if not len(cells):
             return Work(0.0, nothing)
         slowest = cover.select(cells)  # bets of the others are not made
@@ -113,9 +110,10 @@ class LabelWork:
         if missing.max() <= 0.0:
             return Work(0.0, nothing)
         nats_by_group = slowest.by_group(nats_per_label[cells], 0.0)
-        budget, _ = refute_all(nats_by_group, np.maximum(missing, 0.0), prices)
-        shares = self._label_shares(budget / prices)
+        plan = refute_all(nats_by_group, np.maximum(missing, 0.0), prices)
+        shares = self._label_shares(plan.budget / prices)
         needed = _labels_needed(slowest, r, shares, log_wealth, bar)
+        # All bets of a cell together may be at the bar although none is alone.
         needed = np.where(missing > 0.0, needed, 0.0)
         if isinstance(slowest, CornerCells):
             needed = self._cut_slowest(slowest, needed, r, shares, bar)
@@ -123,6 +121,16 @@ class LabelWork:
         if not np.isfinite(n_labels):
             return Work(np.inf, nothing)
         return Work(n_labels * float(shares @ prices), n_labels * shares)
+
+    def _nats_per_label(self, cover: NullCells, r: Array) -> Array:
+        """Return what a label of each side's group tells against every cell, shape (cells, sides).
+
+        It is 0 for groups without people to label.
+        """
+        sides = cover.sides
+        is_scored = np.zeros(sides.shape, bool)
+        nats = information(cover.side_low, cover.side_high, r[sides], is_scored)
+        return np.asarray(nats * self.reachable[sides])
 
     def _cut_slowest(
         self, boxes: CornerCells, needed: Array, r: Array, shares: Array, bar: float
@@ -144,6 +152,7 @@ class LabelWork:
             for parts, box_of_part in boxes.parts(slowest):
                 log_wealth = parts.log_wealth(self._past_labels, slice(None))
                 stands = parts.evidence(log_wealth.copy()) < np.exp(bar)
+                # A box takes as long as its slowest part that stands.
                 of_part = _labels_needed(parts, r, shares, log_wealth, bar)
                 np.maximum.at(of_parts, box_of_part, np.where(stands, of_part, 0.0))
             needed[slowest] = of_parts[slowest]
@@ -165,6 +174,7 @@ def _labels_needed(
     """
     # What one label brings on average: outcomes 0, 1 and unknown of each group.
     mean_label = np.stack([shares * (1.0 - r), shares * r, np.zeros(len(r))], axis=1)
+    # The log of a bet is linear in the counts, so it grows by this much with every mean label.
     with np.errstate(invalid="ignore"):  # some bets have no stake
         all_cells = slice(None)
         growth = cover.log_wealth(mean_label, all_cells) - cover.log_wealth(
@@ -178,6 +188,8 @@ def _slowest(cover: NullCells, gain: Array) -> Ints:
 
     ``gain`` is what labels for one unit of money tell about each cell.
     """
+    # The slowest cells decide how long a refutation takes. Some of every pair are kept, because a
+    # budget for the slowest ones alone could leave the groups of other pairs without labels.
     has_many_groups = cover.n_groups > FEW_GROUPS
     candidates = np.arange(len(gain))
     if has_many_groups and len(candidates) > MOST_CANDIDATES:

@@ -138,8 +138,11 @@ def fit_sampling_rule(
     mean = float(rates.mean())
     label_variance = mean * (1.0 - mean)
     uniform_work = max(label_variance * uniform_cost, _TINY)
+    # Written so that a work which is not a number is refused as well.
     if not candidate.work * inflation / uniform_work <= limits.max_cost_share:
         return None
+    # Bets are sized for whoever may come next, at the highest price and so the least chance: only
+    # thus is their size fixed before the next person's score is read (guarantees, 3.16).
     max_price = limits.max_price or float(people.prices.max())
     min_chances = candidate.min_chances(strata.rates, max_price)
     wide_variance = candidate.variance * inflation
@@ -299,6 +302,7 @@ def _fit_strata(people_x: Array, label_x: Array, outcomes: Array, trust: float) 
         return None
     curve = 1.0 / (1.0 + np.exp(-(level + slope * people_x)))
     cuts = _cut_evenly(people_x, curve)
+    # Few labels say little of a stratum, so its rate is drawn to the curve and to the common one.
     own_rates, common_rate = _rates_of_strata(cuts, people_x, curve, label_x, outcomes)
     rates = np.clip(trust * own_rates + (1.0 - trust) * common_rate, *RATE_RANGE)
     return Strata(cuts, np.append(rates, common_rate))

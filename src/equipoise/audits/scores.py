@@ -224,6 +224,7 @@ class ScoreSampler:
         be worth while: then everybody's label is asked for.
         """
         assist = self._assist
+        # Without it a group beside the gate would be assisted and not assisted in turn.
         hysteresis = 0.0 if self._rule is None else GATE_HYSTERESIS
         limits = SamplingLimits(
             people_per_label=assist.people_per_label,
@@ -244,6 +245,7 @@ class ScoreSampler:
 
     def _some_people(self) -> ScoredPeople:
         """Return at most so many of the people as a rule needs, evenly spread over all of them."""
+        # Backwards, so that the latest person is always among them.
         step = -(-len(self._scores) // MAX_PEOPLE_FITTED) or 1  # division that rounds up
         return ScoredPeople(np.array(self._scores[::-step]), np.array(self._prices[::-step]))
 
@@ -274,6 +276,8 @@ def sample_block(
     is_label_asked = np.ones(len(groups), dtype=bool)
     observation_ends = np.zeros((len(groups), 2))
     numbers = first_number + np.arange(len(groups))
+    # A rule changes at plans only, and a block ends before the next one. So all people of a group
+    # are sampled by the same rule, as if one by one.
     for position, sampler in enumerate(samplers):
         in_group = groups == position
         records = sampler.sample(scores[in_group], prices[in_group], draws[in_group])

@@ -119,6 +119,7 @@ class Account:
             return
         spending = self.by_group[ticket.group]
         if ticket.want is Want.LABEL:
+            # What was held for a failure is free again, and is spent if it was one.
             extra_price = self._extra_price(ticket)
             spending.pending -= 1
             spending.held -= extra_price
@@ -132,7 +133,7 @@ class Account:
 
     def correct(self, ticket: Ticket, *, was_failure: bool, outcome: int) -> None:
         """Enter another outcome of a label that was answered or withdrawn."""
-        more_failures = (outcome == 0) - was_failure
+        more_failures = (outcome == 0) - was_failure  # -1, 0 or 1
         spending = self.by_group[ticket.group]
         spending.failures += more_failures
         spending.adjustment += more_failures * self._extra_price(ticket)

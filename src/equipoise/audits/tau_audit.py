@@ -143,6 +143,7 @@ class TauAudit(Audit):
             phases = [[goal] for goal in goals]
             if self.reuse_labels and goals:
                 phases = [goals]
+            # One object for all groups of the block: each person moves the same count on.
             streams |= dict.fromkeys(block, Online(self.tau, phases))
         return streams
 
@@ -253,6 +254,7 @@ class TauAudit(Audit):
                 question, delta=level, delta_wrong_fair=None, delta_wrong_unfair=None
             )
         else:
+            # Which ending comes follows from the data, so both levels have to add up.
             spared = 1.0 - self.threshold.share_of_ending
             of_its_share = replace(
                 question,
@@ -371,6 +373,7 @@ class Online:
     def missing_people(self) -> dict[Goal, int]:
         """Return how many people each goal that is not reached still needs."""
         missing = {goal: self.tau for phase in self.phases for goal in phase}
+        # Only the first phase has begun; the others need all of their people.
         for goal in self.phases[0] if self.phases else ():
             missing[goal] -= self._goal_counts[goal]
             if goal in self.stopping_times:

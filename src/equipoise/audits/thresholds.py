@@ -104,6 +104,7 @@ class PaperThreshold(Threshold):
 
     def rate_bounds(self, rates: Array) -> tuple[Array, Array]:
         """Return bounds that hold if every count is within ``epsilon/12`` of its mean."""
+        # The proof's relative error of a count, at the epsilon for which this tau is printed.
         return rate_bounds(rates, self._reached_epsilon / 12.0)
 
     def explain(self) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ class PieceBoxes:
         self.sides = [piece.near] + ([-piece.near] if piece.on_side(-piece.near) else [])
         # Rows of a bet strongly, rows of b do, and those of b the other way too, because the rate
         # of b is exactly t. Where an opposite claim has this third bet, it is not there twice.
-        n_strong = sum(2 if self._has_opposite(claim) else 3 for claim in piece.claims)
+        n_strong = sum(2 if piece.has_opposite(claim) else 3 for claim in piece.claims)
         # The log gain with which one strong bet, of its small part of the stake, is at the bar.
         self.needed = log(shared.bar) - log(STRONG_SHARE / n_strong)
         self.bold = shared.bold_tilt(piece.a, piece.b)
@@ -161,7 +161,7 @@ class PieceBoxes:
                 (gains_a.first[cut.side_a], gains_a.last[cut.side_a]),
                 (gains_b.first[cut.side_b], gains_b.last[cut.side_b]),
             ]
-            if not self._has_opposite(claim):
+            if not self.piece.has_opposite(claim):
                 start, end = self.shared.opposite_of_cut_sides(
                     claim, self.piece.b, self._place(is_group_a=False), cut.cells_b
                 )
@@ -193,7 +193,7 @@ class PieceBoxes:
             gains_b = self._gains(claim, is_group_a=False)
             windows_b = [(gains_b.first, gains_b.last)]
             # At a level b's rate is exactly t, so that its rows bet against it both ways.
-            if not self._has_opposite(claim):
+            if not self.piece.has_opposite(claim):
                 strong = self.shared.opposite(claim, self.piece.b, self.rates)
                 windows_b.append(range_of(strong < self.needed))
             # axes: cell of a's grid, cell of b's grid
@@ -203,13 +203,6 @@ class PieceBoxes:
                 first[place] = np.maximum(first[place], start)
                 last[place] = np.minimum(last[place], end)
         return first, last
-
-    def _has_opposite(self, claim: Claim) -> bool:
-        """Say whether another claim bets on rows of b in the other direction."""
-        return any(
-            other_claim.rate == claim.rate and other_claim.sign != claim.sign
-            for other_claim in self.piece.claims
-        )
 
     def _is_near(self) -> Flags:
         """Say where some claim is hardly met by the estimates, shape (a, b)."""

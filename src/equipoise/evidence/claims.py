@@ -60,3 +60,10 @@ class Piece:
     def on_side(self, side: int) -> tuple[Claim, ...]:
         """Return the claims that a truth on one side contradicts."""
         return tuple(claim for claim in self.claims if claim.side == side)
+
+    def has_opposite(self, claim: Claim) -> bool:
+        """Say whether another claim bets on rows of b in the other direction."""
+        return any(
+            other_claim.rate == claim.rate and other_claim.sign != claim.sign
+            for other_claim in self.claims
+        )

@@ -15,7 +15,7 @@ Everything here follows from the log, and is forgotten when an outcome is replac
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf, log
 
 import numpy as np
@@ -28,7 +28,7 @@ from equipoise.evidence.null_cells import (
     NullCells,
     shared_parts,
 )
-from equipoise.evidence.request_log import PENDING, UNKNOWN, CountPath, RequestLog
+from equipoise.evidence.request_log import PENDING, CountPath, RequestLog
 from equipoise.evidence.row_answers import RowAnswers
 from equipoise.evidence.wrong_answers import WrongAnswers
 from equipoise.question import Verdict
@@ -439,7 +439,8 @@ class Refutation:
         It is a guess, by which an audit gives up. Pending outcomes are left out, since they would
         count against every bet.
         """
-        counts = factor * self._without_pending(self._log.current_counts()).label_counts[0]
+        # Bets are fixed, so the evidence can be read at counts that nobody has seen yet.
+        counts = factor * self._log.without_pending(self._log.current_counts()).label_counts[0]
         for wrong_set in (self.unfair_set, self.fair_set):
             # As for a verdict: each cover counts with the least evidence against a cell of it.
             sum_over_covers = 0.0
@@ -467,18 +468,8 @@ class Refutation:
         # Where bets are sized anew, pending outcomes cannot be taken out of what bets have become.
         if self._log.epochs.rescales_bets and PENDING in self._log.outcomes:
             return False
-        look = self._without_pending(look)
+        look = self._log.without_pending(look)
         return all(self._has_lost(cover, look) for cover in self.covers)
-
-    def _without_pending(self, look: CountPath) -> CountPath:
-        """Return a look without the requests that wait for an outcome."""
-        is_pending = np.array(self._log.outcomes, dtype=np.intp) == PENDING
-        if not is_pending.any():
-            return look
-        groups = np.array(self._log.groups, dtype=np.intp)[is_pending]
-        label_counts = look.label_counts.copy()
-        label_counts[0, :, UNKNOWN] -= np.bincount(groups, minlength=len(self._log.labels))
-        return replace(look, label_counts=label_counts)
 
     def _has_lost(self, cover: CoverProgress, look: CountPath) -> bool:
         """Say whether all bets against some cell that stands are lost."""

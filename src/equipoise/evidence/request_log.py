@@ -10,7 +10,7 @@ whether it is pending or was withdrawn.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -249,6 +249,19 @@ class RequestLog:
     def current_counts(self) -> CountPath:
         """Return one look, at all that is recorded."""
         return self.count_path(_NOBODY, _NOBODY, np.zeros(0))
+
+    def without_pending(self, look: CountPath) -> CountPath:
+        """Return one look at all that is recorded without the requests that wait for an outcome.
+
+        Only where all observations are labels: others are not in these counts.
+        """
+        is_pending = np.array(self.outcomes, dtype=np.intp) == PENDING
+        if not is_pending.any():
+            return look
+        groups = np.array(self.groups, dtype=np.intp)[is_pending]
+        label_counts = look.label_counts.copy()
+        label_counts[0, :, UNKNOWN] -= np.bincount(groups, minlength=len(self.labels))
+        return replace(look, label_counts=label_counts)
 
     def count_path(self, groups: Ints, outcomes: Ints, z: Array) -> CountPath:
         """Return a look at all that is recorded, and one after each of further people."""
