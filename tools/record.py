@@ -4,11 +4,12 @@ Usage::
 
     python tools/record.py write FOLDER          # one JSON file per kind of record
     python tools/record.py compare OLD NEW       # print differences; exit code 1 if any
+    python tools/record.py missing OLD NEW       # print names that left; exit code 1 if any
 
 A renovation changes names inside the package and nothing outside. This script writes down the
-outside: all help texts, the JSON output of the commands, the OpenAPI description, the public Python
-surface and the events of an exported ledger. It only uses interfaces that users have, so it
-runs on an older revision too (set ``PYTHONPATH`` to that revision's ``src``).
+outside: all options and help texts, the JSON output of the commands, the OpenAPI description, the
+public Python surface and names, and the events of an exported ledger. It only uses interfaces that
+users have, so it runs on an older revision too (set ``PYTHONPATH`` to that revision's ``src``).
 
 Times, hashes and tokens differ from run to run. They are replaced by their kind.
 """
@@ -16,6 +17,7 @@ Times, hashes and tokens differ from run to run. They are replaced by their kind
 from __future__ import annotations
 
 import difflib
+import inspect
 import json
 import os
 import re
@@ -24,6 +26,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +36,13 @@ import equipoise as eq
 QUESTION = eq.Question("equal_opportunity", gamma=0.05, epsilon=0.05)
 READING = ("-g", "race", "-d", "approved", "-o", "repaid")
 NARROW_QUESTION = ("--metric", "equal_opportunity", "--gamma", "0.05", "--epsilon", "0.05")
+
+HTTP_METHODS = {"get", "put", "post", "delete", "patch"}
+# Modules for users beside those that the package names, as docs/_extensions/api_pages.py has them.
+MODULES = (
+    *("cells", "client", "finding", "free_check", "history", "ledger", "metrics", "planning"),
+    *("protocol", "question", "rates", "report", "simulation"),
+)
 
 VARIABLE_TEXTS = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?"), "<time>"),
@@ -49,6 +60,8 @@ def main(arguments: list[str]) -> int:
             return 0
         case ["compare", old, new]:
             return compare_records(Path(old), Path(new))
+        case ["missing", old, new]:
+            return print_missing_names(Path(old), Path(new))
         case _:
             print(__doc__)
             return 2
@@ -62,10 +75,12 @@ def write_records(folder: Path) -> None:
         os.chdir(work)
         write_table(Path("loans.csv"))
         records = {
+            "options": options(),
             "help": help_texts(),
             "json": json_outputs(),
             "openapi": openapi(),
             "surface": surface(),
+            "names": public_names(),
             "events": ledger_events(),
         }
     for kind, record in records.items():
@@ -85,6 +100,43 @@ def compare_records(old_folder: Path, new_folder: Path) -> int:
             differs = True
             print(line)
     return int(differs)
+
+
+def print_missing_names(old_folder: Path, new_folder: Path) -> int:
+    """Print the names on the outside that the new record lacks; return 1 if there are any."""
+    new_names = names_in_records(new_folder)
+    missing = [name for name in names_in_records(old_folder) if name not in new_names]
+    for name in missing:
+        print(name)
+    return int(bool(missing))
+
+
+def names_in_records(folder: Path) -> dict[str, None]:
+    """Return options, keys of JSON and events, routes, schemas and Python names, in order."""
+    records = {path.stem: json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")}
+    names = [f"Python {name}" for name in records["names"]]
+    for command, command_options in records["options"].items():
+        names += [f"{command} {option}" for option in command_options]
+    for command, output in records["json"].items():
+        names += [f"JSON of {command}: {path}" for path in key_paths(output)]
+    for route, methods in records["openapi"]["paths"].items():
+        names += [f"HTTP {method.upper()} {route}" for method in methods if method in HTTP_METHODS]
+    for schema, content in records["openapi"]["components"]["schemas"].items():
+        names += [f"HTTP schema {schema}.{name}" for name in content.get("properties", ())]
+    for event in records["events"]:
+        names += [f"event {event['type']}: {path}" for path in key_paths(event)]
+    return dict.fromkeys(names)
+
+
+def key_paths(value: Any, prefix: str = "") -> Iterator[str]:
+    """Yield the place of every key in a JSON value; all items of a list are one place."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield f"{prefix}.{key}"
+            yield from key_paths(item, f"{prefix}.{key}")
+    elif isinstance(value, list):
+        for item in value:
+            yield from key_paths(item, f"{prefix}[]")
 
 
 def hide_variable_parts(value: Any) -> Any:
@@ -121,30 +173,42 @@ def run_command(*arguments: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-def command_paths() -> Iterator[tuple[str, ...]]:
-    """Yield the words of every command and subcommand."""
+def commands() -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the words of every command and subcommand, and the command."""
     import typer
 
     from equipoise.cli import app
 
-    root = typer.main.get_command(app)
+    root: Any = typer.main.get_command(app)
     context = typer.Context(root)
-    yield ()
-    for name in root.list_commands(context):  # type: ignore[attr-defined]
-        yield (name,)
-        command = root.get_command(context, name)  # type: ignore[attr-defined]
+    yield (), root
+    for name in root.list_commands(context):
+        command = root.get_command(context, name)
+        yield (name,), command
         if hasattr(command, "list_commands"):
             for subcommand in command.list_commands(context):
-                yield (name, subcommand)
+                yield (name, subcommand), command.get_command(context, subcommand)
+
+
+def options() -> dict[str, list[str]]:
+    """Return the options and arguments of every command, also those that ``--help`` leaves out."""
+    names = {}
+    for words, command in commands():
+        parts = [name for part in command.params for name in (*part.opts, *part.secondary_opts)]
+        names[" ".join(("equipoise", *words))] = sorted(parts)
+    return names
 
 
 def help_texts() -> dict[str, list[str]]:
-    """Return the lines of every ``--help`` text."""
+    """Return the lines of every ``--help`` text, and of ``--help-all`` where there is one."""
     texts = {}
-    for words in command_paths():
-        output = run_command(*words, "--help").stdout
-        texts[" ".join(("equipoise", *words))] = [line.rstrip() for line in output.splitlines()]
-    return texts
+    for words, _ in commands():
+        name = " ".join(("equipoise", *words))
+        short_text = run_command(*words, "--help").stdout
+        texts[f"{name} --help"] = short_text
+        if "--help-all" in short_text:
+            texts[f"{name} --help-all"] = run_command(*words, "--help-all").stdout
+    return {name: [line.rstrip() for line in text.splitlines()] for name, text in texts.items()}
 
 
 def json_outputs() -> dict[str, Any]:
@@ -222,6 +286,40 @@ def surface() -> list[str]:
     """Return the public surface as its own test prints it."""
     path = Path(eq.__file__).parents[2] / "tests" / "unit" / "surface.txt"
     return path.read_text(encoding="utf-8").splitlines()
+
+
+def public_names() -> list[str]:
+    """Return the public names of the package, of modules for users, and of all classes there."""
+    names: dict[str, None] = {}
+    for name in eq.__all__:
+        names |= names_inside(name, getattr(eq, name))
+    for name in MODULES:
+        if find_spec(f"equipoise.{name}"):  # an older revision may lack it
+            names |= names_inside(name, import_module(f"equipoise.{name}"))
+    return sorted(names)
+
+
+def names_inside(name: str, value: Any) -> dict[str, None]:
+    """Return the name of a module, class or function, and the names of what it has."""
+    names: dict[str, None] = {name: None}
+    if inspect.ismodule(value):
+        own_names = {n for n, v in vars(value).items() if module_of(v) == value.__name__}
+        for part in getattr(value, "__all__", own_names):
+            if not part.startswith("_"):
+                names |= names_inside(f"{name}.{part}", getattr(value, part))
+    elif inspect.isclass(value):
+        # Fields without a default are no attributes of the class.
+        parts = {*getattr(value, "__dataclass_fields__", ())}
+        for parent in value.__mro__:
+            if parent.__module__.startswith("equipoise"):
+                parts |= vars(parent).keys()
+        names |= {f"{name}.{part}": None for part in parts if not part.startswith("_")}
+    return names
+
+
+def module_of(value: object) -> str:
+    """Return the module in which a class or a function is defined; empty for other values."""
+    return str(getattr(value, "__module__", ""))
 
 
 def ledger_events() -> Any:
