@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from equipoise.cli import options as shared
-from equipoise.errors import MissingExtra
+from equipoise.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     from equipoise.service import ServiceSettings
@@ -91,6 +91,8 @@ def serve(
     from equipoise.database_url import display_url
     from equipoise.service import create_app, load_settings
 
+    if demo:
+        _require_no_other_audits(ledger)
     settings = load_settings(ledger=ledger, tokens=tokens, https=https, demo=demo)
     place = "127.0.0.1" if host in ("0.0.0.0", "::") else host
     typer.echo(f"serving {display_url(ledger)} at http://{host}:{port}")
@@ -104,6 +106,22 @@ def require_extra() -> None:
     for package in PACKAGES:
         if importlib.util.find_spec(package) is None:
             raise MissingExtra(package, extra="serve", purpose="the service and its dashboard")
+
+
+def _require_no_other_audits(ledger: str) -> None:
+    """Refuse to put demonstration audits, which never end, beside audits of people."""
+    from equipoise.database_url import display_url
+    from equipoise.errors import few_of
+    from equipoise.ledger.live import list_audits
+    from equipoise.service.demonstration import NAME_PREFIX
+
+    other_names = [row.name for row in list_audits(ledger) if not row.name.startswith(NAME_PREFIX)]
+    if other_names:
+        raise InvalidInput(
+            f"The ledger {display_url(ledger)} holds other audits: {few_of(other_names)}. The "
+            "demonstration would write its own audits beside them. Give it another ledger, for "
+            "example: equipoise serve --demo --ledger demonstration.db"
+        )
 
 
 def _login_hint(settings: ServiceSettings, login_page: str) -> str:

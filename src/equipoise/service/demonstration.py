@@ -18,9 +18,10 @@ from equipoise.protocol import Want
 from equipoise.question import Costs, Question
 from equipoise.worlds.data import Lender, fico_lender
 
-DEMONSTRATION_AUDIT = "Demonstration: a lender"
-WAITING_AUDIT = "Demonstration: waits for approval"
-ENDED_AUDIT = "Demonstration: has ended"
+NAME_PREFIX = "Demonstration: "  # of every audit's name
+DEMONSTRATION_AUDIT = f"{NAME_PREFIX}a lender"
+WAITING_AUDIT = f"{NAME_PREFIX}waits for approval"
+ENDED_AUDIT = f"{NAME_PREFIX}has ended"
 ARRIVAL_PAUSE_SECONDS = 1.0
 PEOPLE_PER_ARRIVAL = 2
 PEOPLE_PER_DAY = 100  # who come at once before the visitor does

@@ -18,8 +18,10 @@ import uvicorn
 from typer.testing import CliRunner
 
 from equipoise.cli import app
+from equipoise.history import History
 from equipoise.ledger import LiveAudit, Status
-from equipoise.question import Verdict
+from equipoise.ledger.live import list_audits
+from equipoise.question import Costs, Question, Verdict
 from equipoise.service import Role, TokenStore, demonstration
 from equipoise.worlds.data import fico_lender
 from tests.profiles import FULL
@@ -127,6 +129,16 @@ def test_the_demonstration_lives_and_its_link_logs_in(
     ended = LiveAudit.open(ledger, demonstration.ENDED_AUDIT).status()
     assert ended.finding is not None
     assert ended.finding.verdict is Verdict.UNFAIR
+
+
+def test_a_demonstration_is_not_put_beside_other_audits(ledger: str) -> None:
+    counts = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
+    history = History.from_cells({"A": counts, "B": counts})
+    LiveAudit.create(ledger, "loans", history, Question(), Costs(label=100)).close_ledger()
+    done = CliRunner().invoke(app, ["serve", "--demo", "--ledger", ledger])
+    assert done.exit_code != 0
+    assert "holds other audits: 'loans'" in str(done.exception)
+    assert [row.name for row in list_audits(ledger)] == ["loans"]
 
 
 def _wait_for_people(servers: list[uvicorn.Server], ledger: str) -> int:
