@@ -238,12 +238,24 @@ class Checkpoint(JsonValue):
         return f"{self.seq}:{self.hash}"
 
     def append_to(self, path: str | Path) -> None:
-        """Add a line to a file, which ``verify`` reads."""
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(self.to_json() + "\n")
-            # On disk before the caller hears of it: a checkpoint that is lost proves nothing.
-            file.flush()
-            os.fsync(file.fileno())
+        """Add a line to a file, which ``verify`` reads.
+
+        Raises
+        ------
+        InvalidInput
+            If the file cannot be written.
+        """
+        try:
+            with Path(path).open("a", encoding="utf-8") as file:
+                file.write(self.to_json() + "\n")
+                # On disk before the caller hears of it: a checkpoint that is lost proves nothing.
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise InvalidInput(
+                f"the checkpoint cannot be written to {path}: {error.strerror}. Name a file in a "
+                "folder that exists"
+            ) from error
 
 
 def read_checkpoints(path: str | Path, audit: str | None = None) -> list[tuple[int, str]]:
