@@ -147,6 +147,7 @@ class RemoteAudit(AuditCommands):
         """Send checked commands, at most 1,000; return a result for each."""
         sent = [_with_key(command).to_dict() for command in commands]
         answers = self._call("POST", "/commands", {"commands": sent}).get("results", ())
+        # Answers belong to commands by their order alone, so one that is missing spoils all.
         if len(answers) != len(sent):
             raise LedgerError(
                 f"{len(answers)} of {len(sent)} commands were answered; send them again"
@@ -191,6 +192,7 @@ class RemoteAudit(AuditCommands):
             If something was changed, or the server was stopped before the end.
         """
         verification: dict[str, Any] = self._call("POST", "/verifications")
+        # It may take longer than any request, so the server answers at once and is asked again.
         while verification["kind"] == "running":
             time.sleep(POLL_INTERVAL)
             verification = self._call("GET", f"/verifications/{verification['id']}")
@@ -243,6 +245,7 @@ class RemoteAudit(AuditCommands):
                 error = _read_error(response)
                 if response.status_code not in RETRY_STATUS_CODES:
                     raise error
+                # A busy server knows best when it will be free.
                 wait = max(wait, _asked_wait(response))
                 failure = str(error)
             except httpx.RequestError as connection_error:

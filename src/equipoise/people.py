@@ -112,6 +112,7 @@ def _read_csv(path: Path) -> PeopleTable:
     first_line = next(lines, "")
     # Outside of quotes, the first line shows what stands between cells.
     separator = max(",;\t", key=re.sub('"[^"]*"', "", first_line).count)
+    # The first line was read from the file already, so it is put back in front of the others.
     records = csv.reader(_prepend(first_line, lines), delimiter=separator)
     header = tuple(next(records, ()))
 
@@ -148,6 +149,7 @@ def _prepend(first_line: str, later_lines: Iterator[str]) -> Iterator[str]:
 def _read_json_lines(path: Path) -> PeopleTable:
     """Open a file with one JSON object per line; the first object has the columns."""
     header: tuple[str, ...] = ()
+    # The file is opened once more for the rows, so that none is lost to the search for columns.
     for row in _json_rows(path):
         if not row.problem:
             header = tuple(row.cells)
@@ -227,7 +229,7 @@ def _read_excel(path: Path) -> PeopleTable:
     def rows() -> Iterator[NumberedRow]:
         for number, cells in enumerate(records, start=2):
             texts = [_text_of_cell(cell) for cell in cells]
-            if any(texts):
+            if any(texts):  # sheets may end with thousands of rows without content
                 yield NumberedRow(number, dict(zip(header, texts, strict=False)))
 
     return PeopleTable(header, rows())
@@ -542,4 +544,5 @@ def reply_key(reply: Reply, command: object) -> str:
         return "AWAITED"
     if reply.state == "WITHDRAWN" and hasattr(command, "outcome"):
         return "UNUSED"
+    # Of a person who is not asked the reason says more than the state.
     return reply.why if reply.state == "SKIPPED" else reply.state

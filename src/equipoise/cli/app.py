@@ -49,6 +49,7 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find a command; for an unknown one, name the nearest."""
         name = args[0] if args else ""
+        # Options, and no command at all, are Typer's to complain about.
         if args and not name.startswith("-") and name not in COMMANDS:
             nearest = get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
             suggestion = f" Did you mean {nearest[0]!r}?" if nearest else ""
@@ -80,6 +81,7 @@ class LazyGroup(TyperGroup):
 
 def _documented_name(error: EquipoiseError) -> str:
     """Return the name of an error, or of the class above it that ``equipoise.errors`` has."""
+    # A class that no document names would tell its reader nothing.
     names = (error_class.__name__ for error_class in type(error).__mro__)
     return next(name for name in names if hasattr(errors, name))
 

@@ -98,6 +98,7 @@ def _confirm_conclusion(live: LiveAudit) -> None:
             "say that this is meant"
         )
     typer.echo(f"{live.so_far().verdict} is what the evidence supports so far.")
+    # They may still change what the evidence supports, and the person should know before.
     n_pending = live.status().pending
     if n_pending:
         typer.echo(f"{n_pending:,} outcomes are to come; the verdict will not wait for them.")
@@ -176,6 +177,7 @@ def _change(live: LiveAudit, kind: str, why: str, values: dict[str, Any]) -> Out
     from equipoise.report.event_log import describe_event
 
     command_class: Callable[..., Command] = COMMANDS[f"set_{kind}"]
+    # A new budget, or new counts, may take the verdict back, and the answer says so.
     finding_before = live.finding
     reply = live.do(command_class(**values, why=why))
     answer = describe_reply(reply)

@@ -99,6 +99,7 @@ def log(
     from equipoise.report.event_log import log_rows
 
     live = shared.open_audit(ledger, name)
+    # Events are numbered without gaps, so the last ones follow from the number of the last.
     events = list(live.events(after=max(0, live.checkpoint().seq - last)))
     show(Output(events, [Table(log_rows(events, live.settings))]), json)
 
@@ -128,6 +129,7 @@ def report(
     paths = to or []
     if not paths and not json:  # with --json the report is printed
         paths = [Path(file_name(live.row.name, ".html"))]
+    # Before the replay, which may take minutes.
     for path in paths:
         live.refuse_overwriting(path)
     with show_activity("Replaying the audit …"):
@@ -214,6 +216,7 @@ def _read_checkpoints(texts: list[str] | None, audit_id: str | None) -> list[tup
 
     checkpoints: list[tuple[int, str]] = []
     for text in texts or []:
+        # Anything else is the name of a file, which may hold a colon as well.
         number, mark, event_hash = text.partition(":")
         if number.isdigit() and mark and event_hash:
             checkpoints.append((int(number), event_hash))

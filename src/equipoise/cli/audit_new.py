@@ -251,12 +251,14 @@ def new(
         )
     )
     question = question_options.single_question()
+    # An audit of an unknown name is refused later, with the names that there are.
     if denied_only and audit in AUDITS and audit_class(audit).wants_approved:
         raise InvalidInput(
             f"the audit {audit!r} counts approved people as well: leave out --denied-only, or "
             "choose the adaptive audit"
         )
     unit = 10**decimals
+    # Options have minor units here and a kept file has whole ones, so prices go back and forth.
     prices = past.complete_costs(feature_cost, label_cost, unit)
     history = past.read(question_options, (prices[0] / unit, prices[1] / unit))
     options = parse_audit_options(option)

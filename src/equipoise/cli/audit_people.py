@@ -114,6 +114,7 @@ def ask(
     live = shared.open_audit(ledger, name, actor)
     person_values = {"person": person, "group": group, "decision": decision}
     score_values = {"score": score, "price": price}
+    # With a file these are names of columns, which are refused for the same reason.
     _require_use_of_scores(live, score, price)
     answer = _carry_out(
         live,

@@ -39,6 +39,7 @@ def append_checks(path: Path, findings: Sequence[Check], people: float) -> None:
 
     require_parquet(path)
     rows = _rows_of(findings, people)
+    # In the same folder: only within one file system is a file replaced in one step.
     part = path.with_name(f".{secrets.token_hex(8)}.part")
     columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
     marks = ", ".join("?" for _ in COLUMNS)
@@ -79,6 +80,7 @@ def require_parquet(path: Path) -> None:
 
 
 def _rows_of(findings: Sequence[Check], people: float) -> list[tuple[Any, ...]]:
+    # DuckDB's TIMESTAMP has no time zone, and the column is in UTC.
     check_time = datetime.now(UTC).replace(tzinfo=None)
     rows = []
     for finding in findings:

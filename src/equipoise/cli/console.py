@@ -167,7 +167,7 @@ def _is_too_wide(table: Table, width: int) -> bool:
     for name in table.rows[0]:
         cells = [row[name] for row in table.rows]
         if name in WHOLE_COLUMNS:
-            whole_width += _least_width(name, cells) + 2
+            whole_width += _least_width(name, cells) + 2  # with the space between two columns
         else:
             other_width += min(_least_width(name, cells), MIN_COLUMN_WIDTH) + 2
     return bool(whole_width) and whole_width + other_width > width
@@ -216,6 +216,7 @@ def wrap_lines(text: str) -> str:
 
 def _wrap_line(line: str, width: int) -> str:
     label = _LABEL.match(line)
+    # On a narrow screen a long label must leave room for the text beside it.
     indent = 2 if label is None else min(len(label.group()), width // 3)
     return fill(
         line,

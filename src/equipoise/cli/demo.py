@@ -99,9 +99,11 @@ def _live_through(progress: Progress) -> Story:
     finding = check(history, QUESTION)
     cost_plan = plan(history, QUESTION, COSTS)
     progress(0.4)
+    # One audit may be lucky or not. This seed has the median cost of many, which took long to find.
     typical = _typical_run()
     audit = run(AdaptiveAudit(history, QUESTION, COSTS), world, typical["seed"])
     progress(0.9)
+    # The formula takes a number, and the audit knows the smallest threshold that is proven.
     exact_tau = RSAudit(world.past(), QUESTION, COSTS, tau="exact").tau
     story = Story(
         history=history,

@@ -20,6 +20,7 @@ def parse_cents(text: object) -> int:
     typer.BadParameter
         If the text is anything else; Typer adds the name of the option.
     """
+    # Typer hands over the default of the option as well, which is a number.
     if not str(text).isdecimal():
         raise typer.BadParameter(
             "it must be in whole minor units (cents; with --decimals 2 the number 50 is 0.50), at "

@@ -218,6 +218,7 @@ class QuestionOptions:
             "leave_out": "leave_out",
         }
         changes: dict[str, Any] = {}
+        # What is typed now goes before what was kept.
         for entry, value in saved.items():
             if entry not in typed:
                 is_list = entry in ("metric", "leave_out") and isinstance(value, str)

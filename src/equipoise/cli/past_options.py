@@ -383,6 +383,7 @@ class PastDecisions:
         self._require_strata(history.cells.groups, question)
         # Only once the table was read: a saved reading is one that works.
         if self.save is not None:
+            # A command without prices keeps those that a kept file had.
             prices = load_question(self.source).costs
             if costs is not None:
                 prices = {"feature": costs[0], "label": costs[1]}
@@ -416,6 +417,7 @@ class PastDecisions:
         options: list[str] = []
         for parameter in self.context.command.params:
             name = str(parameter.name)
+            # The proposal has the options that read the table, and its own values for them.
             is_of_reading = name == "source" or parameter.opts[0] in READING_OPTIONS.values()
             if is_of_reading or not self._is_typed(name):
                 continue
@@ -431,6 +433,7 @@ class PastDecisions:
 
     def _is_typed(self, parameter: str) -> bool:
         """Whether a parameter was given on the command line, not by default or environment."""
+        # By its name, because Typer does not export the class of it.
         return str(self.context.get_parameter_source(parameter)) == "ParameterSource.COMMANDLINE"
 
 

@@ -64,6 +64,7 @@ def carry_out_file(
         advice = f"Say which one it is: --column {error.role}=NAME"
         raise BadData(f"{error}. {advice}") from None
     batch = BatchResult()
+    # Rows pass one by one, are stored and written on the way, and are counted at the end.
     with show_activity(f"Storing {path.name} …"):
         row_results = carry_out(table.rows, reader, live.attempt)
         if results_path is not None:

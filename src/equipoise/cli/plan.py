@@ -176,7 +176,7 @@ def plan(
     denied_rates = parse_denied_rates(denied_rate)
     if trial_runs > 0:
         duration = estimate_trial_time(history, question, costs, trial_runs, denied_rates)
-        typer.echo(duration, err=True)
+        typer.echo(duration, err=True)  # apart from the output, which may be JSON
     with show_progress("trial runs") as progress:
         cost_plan = make_plan(
             history,

@@ -88,6 +88,7 @@ class Interview:
         from equipoise.history.guided_reading import ask_for_columns
 
         questions = [*ask_for_columns(self.profiles)]
+        # Nobody answers here, so later questions suppose that every proposal is right.
         proposed = {question.role: question.proposal for question in questions}
         if len(self.files) > 1 and proposed["outcome"] and self._key_of(proposed):
             questions += self._ask_for_latest(proposed)
@@ -171,6 +172,7 @@ def _read_and_keep(place: str, arguments: dict[str, Any], save: str) -> None:
     try:
         history = History.read(place, **arguments)
     except UnreadTable as error:
+        # Only a proposal that was tried is offered, and one without a choice left to make.
         if error.proposal is None or not error.proposal.reads_table:
             raise
         for problem in error.problems:

@@ -40,6 +40,7 @@ def with_verdict(live: LiveAudit, answer: Output, finding_before: Finding | None
     """Return an answer with the present verdict, and the earlier one if it was taken back."""
     finding = live.finding
     clauses = []
+    # A finding whose verdict stayed may have other ranges by now. That is no news here.
     if finding_before is not None and (
         finding is None or finding.verdict is not finding_before.verdict
     ):

@@ -26,6 +26,7 @@ def shorten_help(command: Any, *, show_all: bool) -> None:
     show_all
         Whether all options were asked for.
     """
+    # A group shows its commands, each of which has a help of its own.
     for subcommand in getattr(command, "commands", {}).values():
         shorten_help(subcommand, show_all=show_all)
     for parameter in command.params:

@@ -50,7 +50,7 @@ def new(
     Example: equipoise token new core-banking --role writer --audit loans
     """
     store = _open_store(ledger, tokens)
-    from equipoise.service import Role
+    from equipoise.service import Role  # after the check that its packages are installed
 
     token = store.new(name, Role(role), audit, days=days)
     show(Output({"name": name, "role": role, "audit": audit, "token": token}, token), json)

@@ -40,6 +40,7 @@ def trend(file: ChecksFile, json: shared.Json = False) -> None:
 
 def _gap_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return one row per check: when, the verdict, the range of the gap and its picture."""
+    # A check has a row for each group and rate, and all of them have its time, verdict and gap.
     checks = {row["time"]: row for row in rows}
     return [
         {

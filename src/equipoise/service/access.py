@@ -112,6 +112,7 @@ def _identify(request: Request) -> Caller | None:
         return _caller_by_token(request)
     if request.method not in SAFE_METHODS:
         _require_same_site(request)
+    # A claim to be the proxy is refused if it is false, also where a valid cookie comes along.
     return _caller_by_proxy(request) or _caller_by_cookie(request)
 
 

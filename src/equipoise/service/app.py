@@ -87,6 +87,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     if settings.demo:
         arrivals.start()
     yield
+    # What is still at work stops before the databases that it writes to are closed.
     stop.set()
     if settings.demo:
         arrivals.join(5.0)

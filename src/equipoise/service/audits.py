@@ -95,6 +95,7 @@ class OpenAudits:
             for row in rows[:MAX_LOADED_AUDITS]:
                 self.open(row.uid).writer.status()
             self._is_loaded.set()
+            # A copy of the list, because requests open audits meanwhile.
             for audit in list(self._audits):
                 if not self._is_closed.is_set():
                     audit.writer.confirm()
@@ -109,6 +110,8 @@ class OpenAudits:
                     return audit
             opened = OpenAudit(self.settings, self.ledger.audit(name))
             self._audits.append(opened)
+            # The one that has been open longest goes. If a request still has it, its connections
+            # are opened again.
             if len(self._audits) > MAX_OPEN_AUDITS:
                 self._audits.pop(0).close()
             return opened
@@ -168,6 +171,7 @@ class OpenAudits:
             if "plan" in answer:
                 data: dict[str, Any] = answer["plan"]
                 return data
+            # A value breaks a rule. Planning once more, here, raises the error to show.
         return plan(past, question, costs, **options).to_dict()
 
     def require_within_limits(
@@ -235,7 +239,7 @@ class OpenAudits:
 
     def close(self) -> None:
         """Close the connections to the database."""
-        self._is_closed.set()
+        self._is_closed.set()  # the thread that replays chains begins no other
         for audit in self._audits:
             audit.close()
         self.ledger.close()

@@ -16,6 +16,7 @@ from equipoise.service.access import Caller
 from equipoise.service.limits import UPLOAD_PATHS
 from equipoise.service.problems import HttpProblem
 
+# With or without quotes, at the end or in front of another parameter.
 UTF8_CHARSET = re.compile(r'charset=("?)utf-?8\1(?=[;\s]|$)')
 FILE_FIELDS = ("table", "outcomes_table")
 MAX_FIELDS = 1000  # as many as the list of overrides to confirm has
@@ -62,7 +63,7 @@ async def read_form(request: Request) -> Form:
     content_type = request.headers.get("content-type", "").lower()
     if "charset" in UTF8_CHARSET.sub("", content_type):  # another one is named
         raise HttpProblem("malformed-request", "a form must be in UTF-8")
-    # Files are refused elsewhere: each would be written to the disk.
+    # On all other paths files are refused, because each would be written to the disk.
     path = request.scope["path"]
     max_files = len(FILE_FIELDS) if UPLOAD_PATHS.fullmatch(path) else 0
     form = Form(await request.form(max_files=max_files, max_fields=MAX_FIELDS))

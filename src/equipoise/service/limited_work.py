@@ -23,6 +23,7 @@ from equipoise.question import Costs, Question
 from equipoise.service.table_reader import limit_resources
 
 FEW_GROUPS = 4  # work for more groups is done in the limited process
+# -P: Python must not look for modules in the folder of this file, whose names hide others.
 PROGRAM = (sys.executable, "-P", str(Path(__file__)))
 
 
@@ -61,6 +62,7 @@ def work_within_limits(
         "seconds": seconds,
         "arguments": to_plain_data(arguments),
     }
+    # The process limits its own processor time. The timeout is for one that waits instead.
     try:
         process = subprocess.run(
             PROGRAM, input=json.dumps(job).encode(), capture_output=True, timeout=2 * seconds
@@ -78,7 +80,7 @@ def _main() -> None:
     limit_resources(job["memory"], job["seconds"])
     try:
         answer = _work(job)
-    except MemoryError:
+    except MemoryError:  # no answer says that the limits were reached
         return
     except EquipoiseError:  # the server will find the same, and say it
         answer = {"is_refused": True}

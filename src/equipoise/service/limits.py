@@ -26,9 +26,8 @@ SECONDS_BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0)
 PATHS_WITH_NAMES = ("/v1/", "/audits/")  # how paths begin that hold names
 COUNTED_METHODS = ("GET", "PUT", "POST", "HEAD")  # that are counted by name
 MAX_PATH_BYTES = 4096
-SENDER_LEFT_STATUS = (
-    499  # the status, in log and metrics, of a request whose sender left before its end
-)
+# The status, in log and metrics, of a request whose sender left before its end.
+SENDER_LEFT_STATUS = 499
 DEFAULT_HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
@@ -77,6 +76,7 @@ class RequestLimits:
                     headers.setdefault(name, value)
             await send(message)
 
+        # The outermost middleware: what goes wrong anywhere inside is answered and logged here.
         try:
             _use_raw_path(scope)
             await self._app(scope, self._limit_body(scope, receive), send_with_headers)

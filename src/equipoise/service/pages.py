@@ -204,6 +204,7 @@ def log(
     context: ReaderContext, before: Annotated[int | None, Query(ge=1, lt=2**53)] = None
 ) -> HTMLResponse:
     """Show who did what, the latest first; ``before`` is the event that a page ends in front of."""
+    # Events are numbered without gaps, so a page is a range of numbers.
     last = context.reader.checkpoint().seq if before is None else before - 1
     n_skipped = max(0, last - ROWS_PER_PAGE)  # earlier events, which are on later pages
     events = context.reader.events(after=n_skipped, limit=last - n_skipped)
@@ -351,6 +352,7 @@ def _command_from_fields(tag: str, texts: Mapping[str, str], values: ValueReader
 def work(context: ReaderContext) -> HTMLResponse:
     """List the overrides that are to be carried out: today's, and those left over."""
     reserved = context.reader.people(states=("RESERVED",), limit=MAX_OVERRIDES)
+    # Moments are stored as texts in UTC, whose order is that of time.
     today = datetime.now(UTC).date().isoformat()
     lists: dict[str, list[PersonRecord]] = {"Today": [], "Left over": []}
     for record in reserved:

@@ -83,6 +83,7 @@ async def look(caller: Reader, request: Request) -> Response:
                 return _page(caller, form, reading=reading)
             past = await _read_past(form, reading, state.uploads)
         if step == "count":
+            # Groups that were left out of another table may not exist in this one.
             left_out = [group for group in reading.left_out if group in past.history.cells]
             return _page(caller, form, reading=reading, past=past, left_out=left_out)
         answer_parts = await run_in_threadpool(_answer_question, form, past, state.audits, step)
@@ -109,6 +110,7 @@ def create(caller: Auditor, request: Request, form: SentForm) -> Response:
         questions = read_questions(form, past)
     except EquipoiseError as error:
         return _page(caller, form, past=_past_if_any(form), error=error)
+    # From here on there is an answer, which is shown again together with what went wrong.
     try:
         (question,) = _single(questions)
         name = require_name_in_scope(form.text("name"), caller)
@@ -140,6 +142,7 @@ async def _list_columns(form: Form, reading: ReadingForm, uploads: Uploads) -> R
 
 async def _profile(form: Form, reading: ReadingForm, uploads: Uploads) -> list[ColumnProfile]:
     options = reading.read_options()
+    # Columns are listed before any of them has a role, so the other options do not count yet.
     how_to_open = {name: options[name] for name in ("encoding", "table") if options.get(name)}
     listing = await uploads.read(form.table, form.outcomes_table, options=how_to_open, columns=True)
     return [ColumnProfile.from_dict(entry) for entry in listing["columns"]]
@@ -150,7 +153,7 @@ async def _read_past(form: Form, reading: ReadingForm, uploads: Uploads) -> Coun
     if form.text("example"):
         lender = await run_in_threadpool(fico_lender)
         return CountedPast(History.from_cells(lender.history().cells), EXAMPLE_SOURCE, {})
-    if form.table is None:
+    if form.table is None:  # it was counted before, and the counts travel with the form
         return CountedPast.from_form(form)
     if not reading.text("preset"):
         for role in MAIN_COLUMNS:

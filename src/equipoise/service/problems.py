@@ -117,6 +117,7 @@ def _problem_type(error: Exception, command: object) -> str:
     """Return the type, a key of ``PROBLEM_TYPES``, of one of this package's errors."""
     if isinstance(error, LedgerError):
         return "storage-unavailable"
+    # A conflict is a protocol error, too, so it is looked for first.
     if isinstance(error, Conflict):
         if error.refusal is not None and error.refusal.code == "key-used":
             return "key-reused"
@@ -145,6 +146,7 @@ def _validation_problem(errors: Sequence[Any]) -> HttpProblem:
         return HttpProblem("malformed-request", "the body is not JSON")
     lines = []
     for error in errors[:MAX_ERRORS_SHOWN]:
+        # The first part of a place says body, path or query.
         field_path = ".".join(str(part) for part in error["loc"][1:]) or "body"
         lines.append(f"{field_path}: {error['msg'].removeprefix('Value error, ')}")
     detail = "; ".join(lines).encode("utf-8", "replace").decode()  # without lone surrogates

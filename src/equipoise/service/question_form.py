@@ -186,6 +186,7 @@ def read_sliders(form: Form, past: CountedPast, question: Question) -> list[Deni
     cells = past.history.cells
     left_out = question.resolve(cells).left_out
     sliders = []
+    # Fields are named by position, because a group's name may hold any character.
     for position, (group, usual_rate) in enumerate(denied_rates_by_ratio(cells).items()):
         if group in left_out:
             continue

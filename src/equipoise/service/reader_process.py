@@ -42,6 +42,7 @@ class ReaderProcess:
             try:
                 program.stdin.write(json.dumps(job).encode() + b"\n")
                 program.stdin.flush()
+                # The line says only that the job has ended. Its answer is a file, of any size.
                 program.stdout.readline()
                 return json.loads(Path(job["folder"], ANSWER_NAME).read_bytes())
             except (OSError, ValueError):  # no answer, or half of one
@@ -49,6 +50,7 @@ class ReaderProcess:
 
     def close(self) -> None:
         """End the program, and the job that it does."""
+        # Not in turn: the thread that waits for a job has the turn, and the job is to end now.
         self._is_closed = True
         if self._program is not None:
             with suppress(ProcessLookupError):

@@ -141,6 +141,7 @@ class ReadingForm:
         meanings = dict(self.meanings or {})
         for role in MEANINGS:
             for value, meaning in _explained_values(proposal.arguments, role).items():
+                # Spellings that are read as one value have one key, and one meaning.
                 for answered_role, answered_value in list(meanings):
                     if answered_role == role and key_of(answered_value) == value:
                         meanings[role, answered_value] = meaning
@@ -298,6 +299,7 @@ class ReadingForm:
         for role in ROLES:
             choices = [choice for choice in self.value_choices(role) if choice.chosen]
             answers.update({(role, choice.value): choice.chosen for choice in choices})
+        # A blank is missing by itself. Of blank decisions the form says what becomes of them, too.
         blank_decision = answers.pop(("decision", ""), "")
         answers.pop(("outcome", ""), "")
         explained = arguments_of(answers)

@@ -140,7 +140,7 @@ class ReportCache:
             work = self._work
         if work is not None:
             wait([work], timeout=wait_seconds)
-        return self._latest or snapshot
+        return self._latest or snapshot  # the update may have put a newer one in its place
 
     def _start_update(self, snapshot: Snapshot | None) -> Snapshot:
         """Take people and money anew at once, and start a report in the background if needed."""
@@ -159,6 +159,7 @@ class ReportCache:
         """Make a report and keep it; reuse the trace of the last one if it is not time yet."""
         start = time.monotonic()
         last_evidence = None
+        # A trace that is older than its report still shows how the evidence grew until then.
         if last_report is not None and start <= self._next_trace_time:
             last_evidence = last_report.evidence
         try:

@@ -103,6 +103,7 @@ def _limit(memory: int, seconds: int, folder: str) -> None:
     # Replaced in the module, because the reader opens connections in several places.
     def connect_within_limits(*args: Any, **kwargs: Any) -> duckdb.DuckDBPyConnection:
         connection = connect(*args, **kwargs)
+        # The other half is for what Python makes of the rows.
         connection.execute(f"SET memory_limit = '{memory // 2}B'")
         connection.execute("SET threads = 2")
         connection.execute("SET temp_directory = ?", [folder])
@@ -136,6 +137,7 @@ def _columns(job: Mapping[str, Any]) -> dict[str, Any]:
 
     options = dict(job["options"])
     outcomes = options.pop("outcomes", None)
+    # The paths are copies in a folder of the server, so the answer has other names for them.
     names = {job["path"]: TABLE, outcomes: OUTCOMES}
     places = [job["path"]] if outcomes is None else [job["path"], outcomes]
     profiles = []

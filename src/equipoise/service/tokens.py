@@ -157,7 +157,7 @@ class TokenStore:
 
     def revoke(self, name: str) -> Token:
         """End a token; browsers that logged in with it are out as well."""
-        tokens = {token.name: token for token in self.all()}
+        tokens = {token.name: token for token in self.all()}  # a name is never given twice
         if name not in tokens:
             raise UnknownName("token", name, tokens)
         # Revoking twice keeps the first time.

@@ -104,6 +104,7 @@ class Uploads:
         suffix = _table_suffix(table)
         async with self._reading_turn:  # each may take all the memory that is set aside
             with tempfile.TemporaryDirectory() as folder:
+                # The suffix says how to read it. The rest of a sender's name stays out of paths.
                 path = Path(folder) / f"table{suffix}"
                 await asyncio.to_thread(_copy_upload, table, path)
                 if outcomes is not None:

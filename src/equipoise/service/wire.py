@@ -53,6 +53,7 @@ class Model(BaseModel):
 
 def _command_model(tag: str, command_class: type[Command]) -> Any:
     """Return the shape of a command's JSON; what its values may be is the ledger's rule."""
+    # The commands' annotations are texts, and pydantic needs types.
     hints = get_type_hints(command_class)
     model_fields: dict[str, Any] = {"command": (Literal[tag], ...)}
     for field in fields(command_class):
@@ -60,6 +61,7 @@ def _command_model(tag: str, command_class: type[Command]) -> Any:
         if field.default_factory is not MISSING:
             default = field.default_factory()
         hint = hints[field.name]
+        # A text is taken here, and read once the audit, which knows the words, is found.
         if field.name in WORDED_FIELDS:
             hint = hint | str
         model_fields[field.name] = (hint, ... if default is MISSING else default)
