@@ -7,6 +7,7 @@ README. If audits change, run ``python tools/typical_run.py`` first, which finds
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -45,6 +46,7 @@ def main() -> None:
     write(worked_example, DRAW.sub(str(seed), worked_example.read_text(encoding="utf-8")))
     blocks |= worked_example_blocks(*run_worked_example())
     blocks |= comparison_blocks()
+    blocks |= measured_blocks()
     for page in pages:
         write(page, fill(page.read_text(encoding="utf-8"), blocks))
     for name, picture in preview.pictures(story).items():
@@ -261,6 +263,30 @@ def worked_example_blocks(finding: Finding, n_denied: int) -> dict[str, str]:
             f"{finding.labels / n_denied:.0%} of the\n   {n_denied:,} denials during that audit. "
             "You approve them, wait for the outcomes and record these."
         ),
+    }
+
+
+def measured_blocks() -> dict[str, str]:
+    """Return what the pages of evidence count, in two sentences."""
+    errors = (ROOT / "docs/evidence/errors.md").read_text(encoding="utf-8")
+    section = errors.partition("<!-- begin boundary -->")[2].partition("<!-- end boundary -->")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")]
+    column = {name: place for place, name in enumerate(rows[0])}
+    wrong = [int(row[column["wrong"]]) for row in rows[2:]]
+    (n_runs,) = {int(row[column["runs"]].replace(",", "")) for row in rows[2:]}
+    sums = json.loads((ROOT / "docs/evidence/ledger.json").read_text(encoding="utf-8"))
+    kills = sum(counts["kills"] for counts in sums["ledger_kill"].values())
+    lost = sum(counts["lost"] for counts in sums["ledger_kill"].values())
+    return {
+        "measured": (
+            f"- **Measured.** We simulated {len(wrong)} times {n_runs:,} audits whose true gap "
+            "lies at an edge of the grey zone, where errors are most\n  likely. Between "
+            f"{min(wrong)} and {max(wrong)} of {n_runs:,} verdicts were wrong, where "
+            f"{0.05 * n_runs:.0f} were allowed ([errors](docs/evidence/errors.md)). An audit's "
+            f"events are\n  stored in a ledger. We killed programs while they wrote to it, "
+            f"{kills:,} times, and {lost or 'nothing'} was lost\n"
+            "  ([ledger](docs/evidence/ledger.md))."
+        )
     }
 
 
