@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shlex
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -112,10 +113,13 @@ def _require_no_other_audits(ledger: str) -> None:
     """Refuse to put demonstration audits, which never end, beside audits of people."""
     from equipoise.database_url import display_url
     from equipoise.errors import few_of
-    from equipoise.ledger.live import list_audits
+    from equipoise.ledger.store import Store
     from equipoise.service.demonstration import NAME_PREFIX
 
-    other_names = [row.name for row in list_audits(ledger) if not row.name.startswith(NAME_PREFIX)]
+    # The demonstration makes its ledger if there is none.
+    with closing(Store(ledger, create=True)) as store:
+        names = [row.name for row in store.audits()]
+    other_names = [name for name in names if not name.startswith(NAME_PREFIX)]
     if other_names:
         raise InvalidInput(
             f"The ledger {display_url(ledger)} holds other audits: {few_of(other_names)}. The "
