@@ -578,7 +578,7 @@ class LedgerMachine(RuleBasedStateMachine):
         try:
             counts = {group: list(own) for group, own in file.items()}
             data = {"random_accepts": counts, "corrected": corrected, "why": "test"}
-            rules._change_random_accepts(data, {})
+            rules._apply_random_accepts(data, {})
         except ValueError:
             return
         raise AssertionError(f"the books took {file} after {self.accepts}")

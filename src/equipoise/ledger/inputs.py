@@ -75,7 +75,7 @@ def whole_amount(label: str, amount: object) -> int:
 
     Examples
     --------
-    >>> whole("budget", 5e3)
+    >>> whole_amount("budget", 5e3)
     5000
     """
     is_number = isinstance(amount, int | float | np.integer | np.floating)
