@@ -317,6 +317,14 @@ def test_an_audit_is_managed_from_the_shell(ledger: str, tmp_path: Path) -> None
     audit("budget", 60_000, "--why", "more money")
     assert "cap 600.00 EUR" in audit("status")
     assert "must be a whole number" in audit("budget", 2**53, "--why", "too much", code=2)
+    for change in ("budget", "limits"):  # nobody removes a limit by leaving a number out
+        assert "or --no-limit to remove" in audit(change, "--why", "forgot it", code=2)
+        assert "Both are given" in audit(
+            change, *((9,) if change == "budget" else ("--max-in-flight", 9)), "--no-limit",
+            "--why", "both", code=2,
+        )  # fmt: skip
+    assert "cap 600.00 EUR" in audit("status")
+    audit("limits", "--no-limit", "--why", "more hands")
     audit("limits", "--max-in-flight", 5, "--why", "fewer hands")
     both = ("random-accepts", "--of", "A=3,2,1", "--of")
     audit(*both, "B=3,2,1", "--why", "a programme's first file")

@@ -53,7 +53,11 @@ NewLimit = Annotated[
 ]
 NewCap = Annotated[
     int | None,
-    typer.Argument(help="The new budget in minor units. Default: no limit.", parser=parse_cents),
+    typer.Argument(help="The new budget in minor units (cents).", parser=parse_cents),
+]
+NoLimit = Annotated[
+    bool,
+    typer.Option("--no-limit", help="Remove the limit.", rich_help_panel=LIMITS_PANEL),
 ]
 AcceptedCounts = Annotated[
     list[str],
@@ -115,11 +119,20 @@ def budget(
     actor: shared.Actor = None,
     why: shared.Reason,
     amount: NewCap = None,
+    no_limit: NoLimit = False,
     json: shared.Json = False,
 ) -> None:
     """Change the budget. It cannot be less than what is spent or held."""
+    _require_limit_or_none("AMOUNT", is_given=amount is not None, no_limit=no_limit)
     live = shared.open_audit(ledger, name, actor)
     show(_change(live, "budget", why, {"budget": amount}), json)
+
+
+def _require_limit_or_none(argument: str, *, is_given: bool, no_limit: bool) -> None:
+    """Refuse a command that would remove a limit by mistake, or that says two things."""
+    if is_given == no_limit:
+        problem = "Both are given" if is_given else "No limit is given"
+        raise InvalidInput(f"{problem}. Give {argument}, or --no-limit to remove the limit")
 
 
 def limits(
@@ -130,9 +143,12 @@ def limits(
     why: shared.Reason,
     max_in_flight: NewLimit = None,
     max_in_flight_of: GroupLimits = None,
+    no_limit: NoLimit = False,
     json: shared.Json = False,
 ) -> None:
     """Change how many requests may be without an outcome at once."""
+    is_given = max_in_flight is not None or bool(max_in_flight_of)
+    _require_limit_or_none("--max-in-flight", is_given=is_given, no_limit=no_limit)
     live = shared.open_audit(ledger, name, actor)
     group_limits = parse_group_counts("--max-in-flight-of", max_in_flight_of)
     values = {"max_in_flight": max_in_flight, "max_in_flight_groups": group_limits}
