@@ -343,7 +343,7 @@ class Block:
     def rate_ranges(
         self, scale: GapScale, low: ArrayLike, high: ArrayLike, gap: float
     ) -> tuple[Array, Array]:
-        """Return where each group's rate lies if the rate level is in [low, high], no gap > gap.
+        """Return each group's range of rates, given the rate level's range and the largest gap.
 
         The rate level is the lowest rate of the block, or the reference's rate. ``low`` and
         ``high`` broadcast; the results have one more axis, the last, for the groups of the block.
@@ -352,11 +352,12 @@ class Block:
         low, high = (np.array(end)[..., None] for end in np.broadcast_arrays(low, high))
         # Without a reference the rate level is the lowest rate, so no rate lies below it.
         is_reference = np.array([group == self.reference for group in self.groups])
-        has_rate_level_below = is_reference | (self.reference is None)
+        starts_at_level = is_reference | (self.reference is None)
+        # A direction that does not count (see Comparison) leaves its side of the range open.
         lowest_others = -np.inf if self.direction == "above" else scale.below(low, gap)
         highest_others = np.inf if self.direction == "below" else scale.above(high, gap)
         return (
-            np.where(has_rate_level_below, low, lowest_others),
+            np.where(starts_at_level, low, lowest_others),
             np.where(is_reference, high, highest_others),
         )
 

@@ -208,10 +208,11 @@ def _past_or_margin_needed(design: AuditDesign, evidence: Evidence) -> tuple[flo
 def _past_rows_needed(design: AuditDesign) -> float:
     """Return about how many past rows make every band narrower than a quarter of epsilon.
 
-    Widths shrink with the root of the number of rows. They are compared where r is 1/2.
+    It is at least four times as many as there are. Widths shrink with the root of the number of
+    rows. They are compared where r is 1/2.
     """
     scale = design.question.gap_scale
-    # At one value of r a rate is uncertain by what the past leaves alone.
+    # With r fixed, what is left of a rate's range is the uncertainty of the past.
     middle = dict.fromkeys(design.groups, (0.5, 0.5))
     compared = design.compared
     widths = [
@@ -220,5 +221,6 @@ def _past_rows_needed(design: AuditDesign) -> float:
         for group, interval in by_group.items()
         if group in compared
     ]
+    # The audit has just shown that the present rows are too few, so a little more is no advice.
     factor = max(float(max(widths)) / (design.question.epsilon / 4.0), 2.0)
     return design.history.cells.total * factor**2

@@ -129,7 +129,7 @@ def report(
     paths = to or []
     if not paths and not json:  # with --json the report is printed
         paths = [Path(file_name(live.row.name, ".html"))]
-    # Before the replay, which may take minutes.
+    # The ledger's own files are refused, others are replaced. Before the replay, which takes long.
     for path in paths:
         live.refuse_overwriting(path)
     with show_activity("Replaying the audit …"):

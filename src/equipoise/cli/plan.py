@@ -198,7 +198,7 @@ def plan(
 
 
 def plan_parts(plan: Plan) -> list[Part]:
-    """Return the advice, what the past data say, what the audit costs case by case, the rest."""
+    """Return advice, question, free answer, costs by case, time and money, other audits, notes."""
     from equipoise.messages.answer import build_answer
 
     free = plan.free
@@ -216,7 +216,7 @@ def plan_parts(plan: Plan) -> list[Part]:
     for alternative in plan.others:
         ability = "can run"
         if alternative.missing:
-            ability = f"cannot run: {alternative.missing[0].partition(':')[0]}"
+            ability = f"cannot run: {alternative.missing[0]}"
         cost = format_figures(alternative.price.cost)
         parts.append(f"{alternative.audit}: about {cost} on average; {ability}")
     parts += [f"note: {note}" for note in plan.notes]

@@ -26,7 +26,7 @@ ROLE_NAMES: Mapping[str, str] = {
     "outcome": r"outcome|status|repaid|paid|default|result|perform|good|claim",
 }
 """Role -> what the name of its column often contains."""
-MEANINGS: Mapping[str, tuple[str, str, str]] = {
+MEANING_WORDS: Mapping[str, tuple[str, str, str]] = {
     "decision": ("approved", "denied", "no decision"),
     "outcome": ("good", "bad", "not known"),
 }
@@ -115,7 +115,7 @@ def _ask_for_role(
     short_profiles = [profile for profile in profiles if profile.is_short]
     free_profiles = [profile for profile in short_profiles if profile.column not in used_columns]
     proposals = [p.column for p in free_profiles if _is_called_like(role, p.column)]
-    if role in MEANINGS:
+    if role in MEANING_WORDS:
         proposals += [
             p.column for p in free_profiles if any(_propose_meaning(role, v) for v in p.values)
         ]
@@ -184,7 +184,9 @@ def ask_for_values(
         label = labels[key]
         proposal = _propose_meaning(role, label)
         n_rows = rows_by_key[key]
-        questions.append(ReadingQuestion(role, MEANINGS[role], proposal, column, label, n_rows))
+        questions.append(
+            ReadingQuestion(role, MEANING_WORDS[role], proposal, column, label, n_rows)
+        )
     return tuple(questions)
 
 
@@ -195,7 +197,7 @@ def arguments_of(meanings: Mapping[tuple[str, str], str]) -> dict[str, Any]:
     """
     arguments: dict[str, Any] = {"positive": {}, "negative": {}, "missing_values": []}
     for (role, value), meaning in meanings.items():
-        positive, negative, _ = MEANINGS[role]
+        positive, negative, _ = MEANING_WORDS[role]
         if meaning == positive:
             arguments["positive"].setdefault(role, []).append(value)
         elif meaning == negative:
@@ -215,7 +217,7 @@ def _is_called_like(role: str, column: str) -> bool:
 
 
 def _propose_meaning(role: str, value: str) -> str:
-    positive, negative, nothing = MEANINGS[role]
+    positive, negative, nothing = MEANING_WORDS[role]
     word = value.strip().casefold()
     if re.fullmatch(GOOD_WORDS, word):
         return positive

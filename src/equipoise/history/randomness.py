@@ -82,11 +82,11 @@ def rank_denied(counted: CountedTable, column: str) -> dict[str, RankSums]:
         ranks = _rank_in_engine(table, counted, column)
         if ranks is not None:
             return ranks
-    return _rank_here(counted, column)
+    return _rank_from_counts(counted, column)
 
 
-def _rank_here(counted: CountedTable, column: str) -> dict[str, RankSums]:
-    """Rank denied people of each group by how many of them the engine counts per value."""
+def _rank_from_counts(counted: CountedTable, column: str) -> dict[str, RankSums]:
+    """Rank denied people of each group by a column, in Python, from counts by value."""
     combination_of = _combination_of(counted)
     people = _count_with_column(counted, column)
     texts = {text for _, text, _ in people if not is_missing(text)}

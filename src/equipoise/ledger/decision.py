@@ -22,7 +22,7 @@ class Decision:
         What the audit itself answered; None if it was not consulted.
     why
         One of the ledger's reasons if nothing is wanted, else empty.
-    drawn
+    won_lottery
         Whether the lottery drew the person; None if it was not held.
     ended
         Whether this arrival ended the audit.

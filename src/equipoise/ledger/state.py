@@ -216,8 +216,10 @@ class AuditState:
     def _enter(self, step: Step, *, knows_step: bool = False) -> None:
         """Enter a step in the log, and in the audit object unless it knows the step already."""
         self.steps.append(step)
+        # Of several answers the first counts: a correction does not move the point in time.
         if step.kind != "asked":
             self.people_at_answer.setdefault(step.ticket.number, self._people_arrived)
+        # Without an object there is nothing to tell: one is built from the whole log when needed.
         if self._audit is None or knows_step:
             return
         # Some audits cannot change an answer in place: later requests depend on it.

@@ -626,10 +626,13 @@ class LedgerRules:
         Of the statistics, by which requests are weighed.
     recorded
         The finding in the last verdict event.
+    verdict_seq
+        The number of that event; None before the first.
     taken_back
         Verdicts that later events undid, oldest first.
     unsettled
-        Whether an answer or the cap changed and no verdict event has come since.
+        Whether an answer, the cap, the random accepts or the edition changed since the last verdict
+        event.
     acts
         Actor -> type of event -> how many.
     keys
@@ -913,19 +916,23 @@ class LedgerRules:
         if state == _S.OVERDUE:
             self.people.move(person, state)
         elif state == _S.WITHDRAWN:
-            # A refusal before the override costs nothing.
+            # A refusal before the override costs nothing, and its event names no cost to compare.
             self._settle(person, state, 0, {"cost": 0, "overrun": 0})
         else:
             # An outcome that is given up counts at its worst cost.
             self._settle(person, state, person.hold, data)
         return person
 
-    def _settle(self, person: PersonRecord, state: PersonState, cost: int, data: Data) -> None:
-        """Post what a person costs now in place of what was held or posted before."""
+    def _settle(self, person: PersonRecord, state: PersonState, cost: int, recorded: Data) -> None:
+        """Post what a person costs now in place of what was held or posted before.
+
+        The ``cost`` and ``overrun`` that the event has, in ``recorded``, must be what the rules
+        give.
+        """
         tally = self.people.groups[person.group_name]
         paid, overrun = self.money.bill(person, cost)
-        _require_equal("cost", data["cost"], paid)
-        _require_equal("overrun", data["overrun"], overrun)
+        _require_equal("cost", recorded["cost"], paid)
+        _require_equal("overrun", recorded["overrun"], overrun)
         released = 0
         if person.open:
             released = person.hold

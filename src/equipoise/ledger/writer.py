@@ -54,7 +54,10 @@ COPIES_STAY = (
 
 
 class ChainNeeded(Exception):
-    """A verdict is to be stored, and the state was not replayed from the chain."""
+    """A verdict is to be stored, and the state was not replayed from the chain.
+
+    ``Driver._serve`` then replays the chain and tries again.
+    """
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,7 @@ class TransactionWriter:
             return error  # of this command; all else is about the ledger and ends the transaction
 
     def record_verdict(self, actor: str, time: str) -> None:
-        """Append the verdict if it is not the one recorded last.
+        """Append the finding if its verdict is new or gone, or if it may rest on what has changed.
 
         Raises
         ------
@@ -141,7 +144,8 @@ class TransactionWriter:
             return
         finding = self.state.finding()
         verdict = None if finding is None else finding.verdict.value
-        # A corrected answer may leave the verdict and change its ranges, so it is recorded again.
+        # Also an unchanged verdict: a correction, budget, file of random accepts or edition may
+        # move its ranges, and so may an outcome that comes after a write-off.
         must_repeat = self.rules.unsettled and verdict is not None
         if self.rules.verdict == verdict and not must_repeat:
             return

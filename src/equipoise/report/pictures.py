@@ -84,7 +84,7 @@ class GapRange(NamedTuple):
 def draw_gap_ranges(question: Question, ranges: Sequence[GapRange], note: str = "") -> Markup:
     """Draw ranges of the gap over the three zones of a question, numbers at their ends.
 
-    ``note`` is what to know about the range that holds now.
+    ``ranges`` go from the earliest to the answer's; ``note`` is what to know about the last one.
     """
     largest = max(gap_range.interval.upper for gap_range in ranges)
     # Room for the last number, and for the name of the zone "UNFAIR is right".
@@ -116,11 +116,12 @@ def _describe_range(gap_range: GapRange) -> str:
 def _gap_key_entries(
     question: Question, ranges: Sequence[GapRange], note: str
 ) -> list[tuple[str, str]]:
-    """Return the marks of a chart of the gap with their meanings, the range of the answer first."""
+    """Return mark and meaning: of the estimate, then of the ranges from the last to the first."""
     entries = []
     if any(gap_range.interval.estimate is not None for gap_range in ranges):
         entries.append(("dot", "Estimate"))
     is_difference = question.gap_scale is GapScale.DIFFERENCE
+    # The axis has the unit in full ("percentage points"); here the short word will do.
     unit = "points" if is_difference else name_gap_unit(question)
     for gap_range in reversed(ranges):
         meaning = "Range now" if gap_range.is_current else "Range from historical data alone"

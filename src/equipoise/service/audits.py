@@ -99,8 +99,10 @@ class OpenAudits:
             for audit in list(self._audits):
                 if not self._is_closed.is_set():
                     audit.writer.confirm()
-        except Exception as error:  # the server stays up, and is not ready
-            log.warning("audits not loaded", extra={"fields": {"error": str(error)}})
+        except Exception as error:  # the server stays up, unready unless all audits were opened
+            log.warning(
+                "audits not loaded or not confirmed", extra={"fields": {"error": str(error)}}
+            )
 
     def open(self, name: str) -> OpenAudit:
         """Return an audit by name or id."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from equipoise.errors import EquipoiseError, InvalidInput
 from equipoise.history.guided_reading import (
-    MEANINGS,
+    MEANING_WORDS,
     ColumnProfile,
     arguments_of,
     ask_for_columns,
@@ -91,7 +91,7 @@ class ReadingForm:
         """Return what a form says; what it lacks is empty."""
         fields = {name: FieldContent(form.text(name)) for name in FIELD_TITLES}
         meanings = {}
-        for role in MEANINGS:
+        for role in MEANING_WORDS:
             for value, meaning in _numbered_choices(form, role):
                 meanings[role, value] = meaning
         group_choices = dict(_numbered_choices(form, "group"))
@@ -139,7 +139,7 @@ class ReadingForm:
             if name in fields:
                 fields[name] = content
         meanings = dict(self.meanings or {})
-        for role in MEANINGS:
+        for role in MEANING_WORDS:
             for value, meaning in _explained_values(proposal.arguments, role).items():
                 # Spellings that are read as one value have one key, and one meaning.
                 for answered_role, answered_value in list(meanings):
@@ -191,7 +191,7 @@ class ReadingForm:
         profile = self._profile_of(role)
         if profile is None:
             return []
-        positive, negative, nothing = MEANINGS[role]
+        positive, negative, nothing = MEANING_WORDS[role]
         proposals = {
             key_of(question.value): question.proposal
             for question in ask_for_values(role, profile.column, [profile])
@@ -206,7 +206,7 @@ class ReadingForm:
                 standard = {1: positive, 0: negative}.get(STANDARD_BITS.get(key_of(value), -1), "")
             proposal = explained.get(key_of(value)) or proposals.get(key_of(value), standard)
             chosen = self._answer(role, value) or proposal
-            choices.append(ValueChoice(value, rows, MEANINGS[role], chosen))
+            choices.append(ValueChoice(value, rows, MEANING_WORDS[role], chosen))
         blanks = _count_blanks(profile)
         if blanks:
             choices.append(ValueChoice("", blanks, (nothing,), nothing))
@@ -357,7 +357,7 @@ def _numbered_choices(form: Form, role: str) -> list[tuple[str, str]]:
 
 def _explained_values(arguments: Mapping[str, Any], role: str) -> dict[str, str]:
     """Return what a preset or a proposal says about values of a role, by their keys."""
-    positive, negative, nothing = MEANINGS[role]
+    positive, negative, nothing = MEANING_WORDS[role]
     explained = {}
     for argument, meaning in (("positive", positive), ("negative", negative)):
         by_role = arguments.get(argument) or {}
