@@ -67,26 +67,28 @@ def loop() -> str:
 def person() -> str:
     """Draw the states of a person in a ledger."""
     drawing = _Drawing(
-        760,
+        940,
         230,
-        "States of a person: seen, then skipped or reserved; a reserved one is executed, then "
-        "revealed; or withdrawn, or overdue and written off",
+        "States of a person in a ledger: skipped, scored only, or reserved; a reserved one is "
+        "executed, withdrawn or overdue; then revealed or written off, and perhaps corrected",
     )
-    drawing.box(10, 20, 110, 50, "SEEN", "arrived")
-    drawing.box(10, 150, 110, 50, "SKIPPED", "nothing wanted")
-    drawing.box(170, 20, 130, 50, "RESERVED", "worst cost held")
-    drawing.box(170, 150, 130, 50, "WITHDRAWN", "hold released")
-    drawing.box(350, 20, 130, 50, "EXECUTED", "carried out")
-    drawing.box(350, 150, 130, 50, "OVERDUE", "hold kept")
-    drawing.box(600, 20, 140, 50, "REVEALED", "outcome known")
-    drawing.box(600, 150, 140, 50, "WRITTEN_OFF", "worst cost posted")
+    drawing.box(10, 85, 110, 50, "arrives", "ask")
+    drawing.box(170, 15, 130, 50, "RESERVED", "worst cost held")
+    drawing.box(170, 85, 130, 50, "SCORE_ONLY", "features wanted")
+    drawing.box(170, 155, 130, 50, "SKIPPED", "nothing wanted")
+    drawing.box(360, 15, 130, 50, "EXECUTED", "carried out")
+    drawing.box(360, 85, 130, 50, "OVERDUE", "hold kept")
+    drawing.box(360, 155, 130, 50, "WITHDRAWN", "hold released")
+    drawing.box(590, 15, 140, 50, "REVEALED", "outcome known")
+    drawing.box(590, 85, 140, 50, "WRITTEN_OFF", "worst cost posted")
+    drawing.box(790, 15, 140, 50, "CORRECTED", "another outcome")
     for start, end in (
-        ((65, 70), (65, 150)), ((120, 45), (170, 45)), ((235, 70), (235, 150)),
-        ((300, 45), (350, 45)), ((415, 70), (415, 150)), ((480, 45), (600, 45)),
-        ((480, 175), (600, 175)),
+        ((120, 98), (170, 52)), ((120, 110), (170, 110)), ((120, 122), (170, 168)),
+        ((300, 40), (360, 40)), ((300, 52), (360, 100)), ((300, 58), (360, 170)),
+        ((425, 65), (425, 85)), ((490, 40), (590, 40)), ((490, 110), (590, 110)),
+        ((490, 98), (590, 55)), ((660, 85), (660, 65)), ((730, 40), (790, 40)),
     ):  # fmt: skip
         drawing.arrow(start, end)
-    drawing.arrow((480, 160), (620, 72), "late, and welcome", "end")
     return drawing.done()
 
 
