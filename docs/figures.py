@@ -83,42 +83,47 @@ def story_blocks(story: Story) -> dict[str, str]:
     gap = f"{100.0 * story.gap:.1f}"
     checked = format_hundredths(story.check.lower, story.check.upper)
     found = format_hundredths(audit.lower, audit.upper)
+    n_denied = sum(counts.denied for counts in story.history.cells.values())
+    lowest, highest, approval_gap = most_unlike_approval(story)
     return {
         "demo": "```text\n" + last_step(story) + "\n```",
         "costs": "\n".join(
             [
-                f"| median of {n_runs} audits (`python tools/typical_run.py`) | |",
+                "| | number |",
                 "|---|---:|",
-                f"| Denials overridden | {labels} |",
+                f"| Denials that the adaptive audit overrides, median of {n_runs} audits "
+                f"(`python tools/typical_run.py`) | {labels} |",
                 f"| Of these, failed loans (80% range) | {median} ({low} to {high}) |",
-                "| Published RS-Audit, expected failed loans, with the paper's constants "
+                "| Failed loans that the paper's RS-Audit expects, with its printed constants "
                 f"(`make demo`) | {printed} |",
-                "| Published RS-Audit, expected failed loans, with the smallest tau for which "
-                f'our bounds prove its error probability (`tau="exact"`) | {exact} |',
+                f"| The same, with the smallest constants that we can prove | {exact} |",
                 "",
-                f"The audit above cost {audit.cost:,.0f}. Every audit meets different applicants, "
-                "so its cost differs.",
+                "Every audit meets different applicants, so its cost differs. With "
+                f"{'either constants' if story.exact_cost > n_denied else 'the printed ones'}, "
+                f"RS-Audit needs more failed\nloans than this lender denied applicants "
+                f"({n_denied:,.0f}).",
             ]
         ),
         "preview-caption": "\n".join(
             [
                 "*A simulated lender, built from the Federal Reserve's 2007 credit-score tables: "
                 f"{story.history.cells.total:,g} applicants. We know",
-                "every outcome, so the verdict can be checked. Approval rates differ by "
-                f"{100.0 * approval_gap(story):.0f} points. Among people who would repay",
-                f"they differ by {gap}. "
-                "([The example](docs/start/five-minutes.md), drawn by `python -m docs.preview`.)*",
+                f"every outcome, so the verdict can be checked. {lowest} applicants are approved "
+                f"{100.0 * approval_gap:.0f} points less often than {highest} ones.",
+                f"Among people who would repay the gap is {gap} points. "
+                "(`python -m docs.preview`)*",
             ]
         ),
         "worked-check": worked_check(story),
         "worked-plan": worked_plan(story),
         "executive-problem": (
-            "So the decision-maker's records lack the outcomes of denied people, "
-            f"{preview.denied_share(story):.0%} of all outcomes in the example below. Figures "
-            "that\nare computed from the rest cannot show unfairness: every good applicant in "
-            "the records was approved, in each group.\nIn the example, both usual shortcuts (drop "
-            "denied applicants, or count them as failures) report a gap of 0 points. The\n"
-            f"true gap is {gap} points."
+            "So the records lack the outcomes of denied people, "
+            f"{preview.denied_share(story):.0%} of all outcomes in the example below. Every good "
+            "applicant\nwho is in the records was approved, so every group appears to have an "
+            "approval rate of 100%.\n\nThe *gap* compares two groups: it is the difference between "
+            "their approval rates among people who would repay. In the\nexample, both usual "
+            "shortcuts (drop denied applicants, or count them as failures) report a gap of 0 "
+            f"points. The true gap is\n{gap} points."
         ),
         "executive-costs": (
             f"We simulated {n_runs} audits of this lender. Half of them ended after at most "
@@ -127,8 +132,9 @@ def story_blocks(story: Story) -> dict[str, str]:
             f"{'were' if n_wrong > 1 else 'was'} wrong.\n\n"
             f"For example, if a failed loan loses 1,000 dollars, the typical audit loses "
             f"{median},000 dollars. About\n{failed_in_ten} in 10 overridden "
-            "loans fail, which can harm these customers. So set a floor below which no denial is "
-            "overridden\n([how](../understand/legal.md#what-an-override-is))."
+            "loans fail, which can harm these customers. So set a minimum, for example of the "
+            "credit score, below which no denial is\noverridden. The verdict then describes "
+            "applicants above it ([how](../understand/legal.md#what-an-override-is))."
         ),
         "caption": (
             f"*A lender with {story.history.cells.total:,g} applicants in four groups. From "
@@ -140,13 +146,14 @@ def story_blocks(story: Story) -> dict[str, str]:
     }
 
 
-def approval_gap(story: Story) -> float:
-    """Return the largest difference between groups' approval rates."""
-    rates = [
-        (counts.approved_positive + counts.approved_negative) / counts.total
-        for counts in story.history.cells.values()
-    ]
-    return max(rates) - min(rates)
+def most_unlike_approval(story: Story) -> tuple[str, str, float]:
+    """Return the groups that are approved least and most often, and how far they are apart."""
+    rates = {
+        group: (counts.approved_positive + counts.approved_negative) / counts.total
+        for group, counts in story.history.cells.items()
+    }
+    lowest, highest = min(rates, key=rates.__getitem__), max(rates, key=rates.__getitem__)
+    return lowest, highest, rates[highest] - rates[lowest]
 
 
 def worked_check(story: Story) -> str:
@@ -258,10 +265,12 @@ def worked_example_blocks(finding: Finding, n_denied: int) -> dict[str, str]:
             f"median of {typical['seeds']} audits."
         ),
         "executive-audit": (
-            "3. **Audit.** It selects denied applicants: "
-            f"{finding.labels:,} in [the worked example](five-minutes.md), "
-            f"{finding.labels / n_denied:.0%} of the\n   {n_denied:,} denials during that audit. "
-            "You approve them, wait for the outcomes and record these."
+            "3. **Audit.** It selects denied applicants. You approve them, wait for the outcomes "
+            "and record these. In\n   [the worked example](five-minutes.md) it selected "
+            f"{finding.labels:,} of {n_denied:,} denied applicants. Each audit meets\n   "
+            "different applicants, so this number varies. The audit needs each applicant's group, "
+            "such as race, and uses it to\n   choose overrides. Counsel must settle whether this "
+            "is lawful\n   ([why](../understand/legal.md#overrides-that-depend-on-race-or-sex))."
         ),
     }
 
@@ -279,13 +288,12 @@ def measured_blocks() -> dict[str, str]:
     lost = sum(counts["lost"] for counts in sums["ledger_kill"].values())
     return {
         "measured": (
-            f"- **Measured.** We simulated {len(wrong)} times {n_runs:,} audits whose true gap "
-            "lies at an edge of the grey zone, where errors are most\n  likely. Between "
+            f"- **Measured.** We simulated {len(wrong)} cases whose true gap lies at an edge of "
+            f"the grey zone, where errors are most likely, with {n_runs:,}\n  audits each. Between "
             f"{min(wrong)} and {max(wrong)} of {n_runs:,} verdicts were wrong, where "
-            f"{0.05 * n_runs:.0f} were allowed ([errors](docs/evidence/errors.md)). An audit's "
-            f"events are\n  stored in a ledger. We killed programs while they wrote to it, "
-            f"{kills:,} times, and {lost or 'nothing'} was lost\n"
-            "  ([ledger](docs/evidence/ledger.md))."
+            f"{0.05 * n_runs:.0f} were allowed ([errors](docs/evidence/errors.md)). We\n  killed "
+            f"programs while they stored an audit's events, {kills:,} times, and "
+            f"{lost or 'nothing'} was lost ([ledger](docs/evidence/ledger.md))."
         )
     }
 

@@ -108,4 +108,7 @@ def _main(
         False, "--version", callback=_show_version, is_eager=True, help="Show the version."
     ),
 ) -> None:
-    """Audit the fairness of yes/no decisions when outcomes are known for approved people only."""
+    """Audit the fairness of yes/no decisions when outcomes are known for approved people only.
+
+    To learn more, an audit overrides some denials. Start with: equipoise demo
+    """

@@ -26,23 +26,32 @@ Person = Annotated[
 KnownPerson = Annotated[
     str, typer.Argument(metavar="PERSON", help="Pseudonym of the person.", show_default=False)
 ]
-Group = Annotated[str | None, typer.Argument(help="The person's group.", show_default=False)]
+Group = Annotated[
+    str | None,
+    typer.Argument(metavar="GROUP", help="The person's group.", show_default=False),
+]
 Decision = Annotated[
     str | None,
     typer.Argument(
-        help="1 for approved, 0 for denied, or the past's own words.", show_default=False
+        metavar="DECISION",
+        help="1 for approved, 0 for denied, or a value that your historical table has.",
+        show_default=False,
     ),
 ]
 Outcome = Annotated[
     str | None,
-    typer.Argument(help="1 (good) or 0 (bad), or the past's own words.", show_default=False),
+    typer.Argument(
+        metavar="OUTCOME",
+        help="1 (good) or 0 (bad), or a value that your historical table has.",
+        show_default=False,
+    ),
 ]
 RightOutcome = Annotated[str, typer.Argument(help="The right outcome.", show_default=False)]
 Score = Annotated[
     str | None,
     typer.Option(
         "--score",
-        help="Score of a model, for an audit made with --assist. With --file: its column.",
+        help="Score of a model, for an audit that uses scores. With --file: its column.",
         metavar="NUMBER|COLUMN",
     ),
 ]
@@ -50,7 +59,7 @@ Price = Annotated[
     str | None,
     typer.Option(
         "--price",
-        help="Cost of a bad outcome of this person, in minor units. With --file: its column.",
+        help="Cost of a bad outcome of this person, in cents. With --file: its column.",
         metavar="AMOUNT|COLUMN",
     ),
 ]
@@ -110,7 +119,12 @@ def ask(
     score_version: ScoreVersion = "",
     json: shared.Json = False,
 ) -> None:
-    """Ask whether to override a denial, for one person or for each row of a file."""
+    """Ask whether to override a denial, for one person or for each row of a file.
+
+    The reply says whether to override. A person who is not requested now is not requested later.
+
+    Example: equipoise audit ask loans applicant-4711 Black 0
+    """
     live = shared.open_audit(ledger, name, actor)
     person_values = {"person": person, "group": group, "decision": decision}
     score_values = {"score": score, "price": price}

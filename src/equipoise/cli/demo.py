@@ -154,12 +154,13 @@ def _tell(story: Story) -> list[Part]:
         Heading("4. The audit, and the truth"),
         f"{answer.verdict}. {answer.sentence}",
         f"It overrode {audit.labels:,} denials, and {audit.cost:,.0f} of these people did not "
-        f"repay. Range of the gap: {gap_range} points. True gap: {100.0 * story.gap:.1f} points.",
+        f"repay. Range of the gap: {gap_range} points. It is wide because the audit stops as soon "
+        f"as the question is answered. True gap: {100.0 * story.gap:.1f} points.",
         f"This run is typical: {story.typical['seeds']} audits cost {spread['50%']:,.0f} in the "
         f"median (80% range {spread['10%']:,.0f} to {spread['90%']:,.0f}).",
-        f"For comparison: theoretical minimum {story.least_cost:,.0f}. Published RS-Audit "
-        f"{format_figures(story.printed_cost)} with the paper's constants, "
-        f"{format_figures(story.exact_cost)} with the smallest that keep its guarantee.",
+        f"No audit with this guarantee can cost less than {story.least_cost:,.0f} on average. The "
+        f"paper's RS-Audit would cost {format_figures(story.printed_cost)} with its printed "
+        f"constants, and {format_figures(story.exact_cost)} with the smallest that are proven.",
         "",
         "Next: equipoise check YOUR.csv --group COLUMN --decision COLUMN --outcome COLUMN",
         "Then: docs/start/five-minutes.md, or make serve for the dashboard.",

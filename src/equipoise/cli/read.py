@@ -47,7 +47,7 @@ def read(
     table: reading.TableName = None,
     encoding: reading.Encoding = None,
 ) -> None:
-    """Ask what columns and values mean, show the counts and keep the answers.
+    """Ask you what columns and values mean, show the counts and keep your answers.
 
     Without a terminal the questions are printed as JSON, and the command ends with code 2.
 

@@ -121,7 +121,7 @@ def test_a_withdrawn_person_s_outcome_is_not_used(run: Run) -> None:
 
 def test_what_was_taken_in_is_said(run: Run) -> None:
     assert run("limits hmda --max-in-flight-of White=3 --why x") == "limits: 3 of White\n"
-    assert run("limits hmda --why x") == "limits: no limits\n"
+    assert run("limits hmda --no-limit --why x") == "limits: no limits\n"
     assert run("budget hmda 70 --why x") == "budget: 70\n"
     refused = run("budget hmda 0.5 --why x", 2)
     assert "in whole minor units (cents; with --decimals 2 the number 50 is 0.50)" in refused
