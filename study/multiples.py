@@ -123,7 +123,8 @@ def run(options: argparse.Namespace) -> Table:
                 options.kept.parent.mkdir(parents=True, exist_ok=True)
                 options.kept.write_text(json.dumps(kept))
             results.append(_result(instance, costs, size, **kept[key]))
-            _write(options, results)  # a page after every instance: long runs may be cut short
+            # A page after every instance: long runs may be cut short.
+            _write(options, results, n_rows=len(work))
     return _means(results)
 
 
@@ -195,7 +196,7 @@ def _families(results: Sequence[Result]) -> Iterable[tuple[str, list[Result]]]:
     yield "in the gap zone (C* is a reference)", [r for r in paid if r.instance.kind == GAP]
 
 
-def _write(options: argparse.Namespace, results: Sequence[Result]) -> None:
+def _write(options: argparse.Namespace, results: Sequence[Result], n_rows: int) -> None:
     command = (
         f"python -m study multiples --runs {options.runs} --other-runs {options.other_runs} "
         f"--prices {options.prices} --sizes {' '.join(map(str, options.sizes))} "
@@ -208,13 +209,16 @@ def _write(options: argparse.Namespace, results: Sequence[Result]) -> None:
     if options.fresh:
         name += "_fresh"
         title += ", instances that nothing was fitted on"
+    stopped = ""
+    if len(results) < n_rows:
+        stopped = f", stopped after {len(results)} of {n_rows} rows in the order of the bank"
     wrong = sum(r.wrong for r in results)
     runs = sum(len(r.cost) for r in results)
     write_section(
         options.output,
         name,
         title,
-        f"Made by `{command}`. C* is the lower bound for any audit with the same error probability "
+        f"Made by `{command}`{stopped}. C* is the lower bound for any audit with the same error probability "
         "(`eq.lower_bound`); *multiple* is the adaptive audit's mean cost over C*, with its "
         "standard error. *RS-Audit* is its expected cost at the paper's tau over the adaptive "
         "audit's mean cost. The instances, and the rule by which they were taken, are in "
