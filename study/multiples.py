@@ -218,10 +218,10 @@ def _write(options: argparse.Namespace, results: Sequence[Result], n_rows: int) 
         options.output,
         name,
         title,
-        f"Made by `{command}`{stopped}. C* is the lower bound for any audit with the same error probability "
-        "(`eq.lower_bound`); *multiple* is the adaptive audit's mean cost over C*, with its "
-        "standard error. *RS-Audit* is its expected cost at the paper's tau over the adaptive "
-        "audit's mean cost. The instances, and the rule by which they were taken, are in "
+        f"Made by `{command}`{stopped}. C* is the lower bound for any audit with the same error "
+        "probability (`eq.lower_bound`); *multiple* is the adaptive audit's mean cost over C*, "
+        "with its standard error. *RS-Audit* is its expected cost at the paper's tau over the "
+        "adaptive audit's mean cost. The instances, and the rule by which they were taken, are in "
         "`tests/support/bank.py`; delta is 0.05. With n past rows C* is C*_n, and "
         "*multiple at share* divides by the bound of audits that give a right verdict as often "
         "as these runs do. Rows "
