@@ -213,7 +213,7 @@ def draw_scale(story: Story, panel: Panel) -> list[str]:
     parts.append(write(truth - 2.6 * panel.size, label_y + panel.size, between, 0.85 * panel.size))
     zone = (
         f"Grey, {100.0 * question.gamma:.0f} to {100.0 * question.threshold:.0f}: "
-        "either verdict is right."
+        "either verdict counts as right."
     )
     parts.append(write(panel.x, label_y + 2.2 * panel.size, zone, 0.85 * panel.size, "quiet"))
     return parts
