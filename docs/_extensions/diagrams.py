@@ -67,7 +67,7 @@ def loop() -> str:
 def person() -> str:
     """Draw the states of a person in a ledger."""
     drawing = _Drawing(
-        940,
+        750,
         230,
         "States of a person in a ledger: skipped, scored only, or reserved; a reserved one is "
         "executed, withdrawn or overdue; then revealed or written off, and perhaps corrected",
@@ -79,14 +79,14 @@ def person() -> str:
     drawing.box(360, 15, 130, 50, "EXECUTED", "carried out")
     drawing.box(360, 85, 130, 50, "OVERDUE", "hold kept")
     drawing.box(360, 155, 130, 50, "WITHDRAWN", "hold released")
-    drawing.box(590, 15, 140, 50, "REVEALED", "outcome known")
-    drawing.box(590, 85, 140, 50, "WRITTEN_OFF", "worst cost posted")
-    drawing.box(790, 15, 140, 50, "CORRECTED", "another outcome")
+    drawing.box(590, 15, 140, 50, "CORRECTED", "another outcome")
+    drawing.box(590, 85, 140, 50, "REVEALED", "outcome known")
+    drawing.box(590, 155, 140, 50, "WRITTEN_OFF", "worst cost posted")
     for start, end in (
         ((120, 98), (170, 52)), ((120, 110), (170, 110)), ((120, 122), (170, 168)),
         ((300, 40), (360, 40)), ((300, 52), (360, 100)), ((300, 58), (360, 170)),
-        ((425, 65), (425, 85)), ((490, 40), (590, 40)), ((490, 110), (590, 110)),
-        ((490, 98), (590, 55)), ((660, 85), (660, 65)), ((730, 40), (790, 40)),
+        ((425, 65), (425, 85)), ((490, 40), (590, 98)), ((490, 110), (590, 110)),
+        ((490, 122), (590, 170)), ((660, 155), (660, 135)), ((660, 85), (660, 65)),
     ):  # fmt: skip
         drawing.arrow(start, end)
     return drawing.done()
