@@ -180,7 +180,7 @@ def check(
     parts += _write_files(history, findings, report, append)
     verdicts = [finding.verdict for finding in findings]
     if Verdict.INCONCLUSIVE in verdicts:
-        parts.append(f"Next: equipoise plan {reading.repeat_source(source, save)}")
+        parts.append(f"Next: equipoise plan {past.words_to_repeat(question_options)}")
     failure = failure_after(failing, verdicts)
     show(Output(_as_data(history, findings), parts, failure), json)
 

@@ -225,6 +225,11 @@ class QuestionOptions:
                 changes[names[entry]] = [value] if is_list else value
         return replace(self, **changes)
 
+    @property
+    def is_single(self) -> bool:
+        """Whether one metric is asked about."""
+        return len(self.metrics) == 1 and "all" not in self.metrics
+
     def questions(self) -> tuple[Question, ...]:
         """Return one question per metric; ``all`` stands for every metric."""
         metrics = METRICS if "all" in self.metrics else dict.fromkeys(self.metrics)
@@ -232,7 +237,7 @@ class QuestionOptions:
 
     def single_question(self) -> Question:
         """Return the question; raise :class:`InvalidInput` if there are several metrics."""
-        if len(self.metrics) > 1 or "all" in self.metrics:
+        if not self.is_single:
             raise InvalidInput(
                 "'--metric all', or several, is for check, which is free; give the one metric to "
                 f"be decided: {', '.join(METRICS)}"

@@ -431,15 +431,28 @@ class PastDecisions:
                     options += [parameter.opts[0], str(part)]
         return command, options
 
+    def words_to_repeat(self, question: QuestionOptions) -> str:
+        """Return what another command needs to read the same past and ask the same question."""
+        if self.save is not None:
+            return shlex.quote(self.save)
+        if not self.source[0].endswith(".toml"):
+            return f"{shlex.join(self.source)} (with the same options)"
+        from equipoise.history.options import as_tuple
+
+        words = [*self.source]
+        for parameter in self.context.command.params:
+            name = str(parameter.name)
+            if name not in (*QUESTION_PARAMETERS.values(), "within") or not self._is_typed(name):
+                continue
+            values = as_tuple(self.context.params[name])
+            # Only check takes several metrics. The next command asks about one of them.
+            if name == "metric" and not question.is_single:
+                values = ("METRIC",)
+            for value in values:
+                words += [parameter.opts[0], str(value)]
+        return shlex.join(words)
+
     def _is_typed(self, parameter: str) -> bool:
         """Whether a parameter was given on the command line, not by default or environment."""
         # By its name, because Typer does not export the class of it.
         return str(self.context.get_parameter_source(parameter)) == "ParameterSource.COMMANDLINE"
-
-
-def repeat_source(source: Sequence[str], save: str | None) -> str:
-    """Return what reads the same past decisions again: a kept file, or the same arguments."""
-    if save is not None:
-        return shlex.quote(save)
-    options = "" if source[0].endswith(".toml") else " (with the same options)"
-    return f"{shlex.join(source)}{options}"

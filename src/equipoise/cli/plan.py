@@ -193,7 +193,7 @@ def plan(
     failure = failure_after(failing, [cost_plan.free.verdict])
     parts = plan_parts(cost_plan)
     if cost_plan.cases:
-        parts.append(f"Next: equipoise audit new NAME {reading.repeat_source(source, save)}")
+        parts.append(f"Next: equipoise audit new NAME {past.words_to_repeat(question_options)}")
     show(Output(cost_plan, parts, failure), json)
 
 

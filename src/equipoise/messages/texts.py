@@ -156,14 +156,14 @@ TEXTS: Mapping[str, str] = {
     "mostly-bad-outcomes": "Warning: in {groups} fewer approved people had the good outcome than "
     "the bad one. If column {column} says what went wrong, turn it: {fix}.",
     # -- an audit that begins ----------------------------------------------------------------------
-    "groups-keep-audit-open": "{groups:and} would keep this audit from ending. Its verdict needs "
-    "outcomes of denied people from every compared group, and {groups:and} {number:has|have} "
+    "groups-keep-audit-open": "{groups:and} would keep this audit from ending in time. Its verdict "
+    "needs outcomes of denied people from every compared group, and {groups:and} {number:has|have} "
     "{rows:past row}, {denied} of them denied.[[ With {groups:and}, about {people_with} people "
     "must arrive.]] Without, about {people_without} people must arrive and the typical cost is "
     "{cost:plain}. Leave {number:it|them} out: {fix}. {number:Its|Their} people are then counted "
-    "and not compared.[[ Or compare {merged:and} as one group, if they belong together: "
-    "{merge:merge_groups}. About {merge_people} people must then arrive and the typical cost is "
-    "{merge_cost:plain}.]] To begin all the same: {@confirm=TRUE}.",
+    "and not compared, so the verdict says nothing about them.[[ Or compare {merged:and} as one "
+    "group, if they belong together: {merge:merge_groups}. About {merge_people} people must then "
+    "arrive and the typical cost is {merge_cost:plain}.]] To begin all the same: {@confirm=TRUE}.",
     # -- deciders, dates, test programmes ----------------------------------------------------------
     "decider-missing": "Column {column} names no decider in {rows:row}. Fill them in, or leave out "
     "{@decider}.",

@@ -27,7 +27,8 @@ from equipoise.question import Costs, Question
 MAX_GROUPS = 20  # compared; the forecast of more groups takes too long for a test at the start
 MAX_GROUPS_TO_SPARE = 6  # named groups, of which each is tried whether it may stay
 MUCH_SMALLER = 3  # times as few rows, or denied people, as the largest group
-MUCH_LONGER = 10  # times as many people must arrive: the audit waits for one group
+LONGEST_WAIT = 0.5  # of the people of the past: an audit that takes more waits for a rare group
+MUCH_LONGER = 2  # times as many people must arrive: leaving a group out is worth saying
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,10 @@ def find_obstacle(history: Past, question: Question, costs: Costs) -> Obstacle |
     """Return the groups that keep an audit from ending; None if leaving out no group helps.
 
     Groups are named if most cases of the forecast can be decided without them, and with them cannot
-    or need more than ten times as many people. The smallest groups are tried first, and at least
-    two groups stay. Pasts that are exact, and more than 20 groups, are not tested.
+    or need more than half as many people as the past has, and twice as many as without. A group
+    that only makes an audit longer is not named: it may be the one that is treated unfairly. The
+    smallest groups are tried first, and at least two groups stay. Pasts that are exact, and more
+    than 20 groups, are not tested.
 
     Examples
     --------
@@ -141,9 +144,8 @@ def find_obstacle(history: Past, question: Question, costs: Costs) -> Obstacle |
     if not is_testable or METRICS[question.metric].is_free:
         return None
     with_all = _forecast_cases(history, question, costs)
-    most_people = history.cells.total / 4.0
-    soon = [case for case in with_all if case.is_decidable and case.people <= most_people]
-    if 2 * len(soon) > len(with_all):  # the usual audit: no group needs to be tried
+    ending = [case for case in with_all if _ends(case, history)]
+    if 2 * len(ending) > len(with_all):  # the usual audit: no group needs to be tried
         return None
     small_groups = _small_groups(history, question, compared)
     obstacle = _fewest_left_out(small_groups, with_all, history, question, costs)
@@ -230,7 +232,7 @@ def _obstacle(
         without = _forecast_cases(history, replace(question, compare=smaller), costs)
     except InvalidInput:  # nobody is left to be compared, as in a stratum of two groups
         return None
-    usual = _usual_freed(with_all, without)
+    usual = _usual_freed(with_all, without, history)
     if usual is None:
         return None
     usual_with, usual_without = usual
@@ -246,11 +248,11 @@ def _obstacle(
 
 
 def _usual_freed(
-    with_all: Sequence[Forecast], without: Sequence[Forecast]
+    with_all: Sequence[Forecast], without: Sequence[Forecast], history: Past
 ) -> tuple[Forecast, Forecast] | None:
     """Return the usual case before and after, if most cases can be decided after; None if not."""
     pairs = [*zip(with_all, without, strict=True)]
-    freed = [(before, after) for before, after in pairs if _is_freed(before, after)]
+    freed = [(before, after) for before, after in pairs if _is_freed(before, after, history)]
     if 2 * len(freed) <= len(pairs):
         return None
     usual_name = pick_usual_case([before.scenario for before, _ in freed]).name
@@ -286,7 +288,7 @@ def _find_merge(
     cells[name] = _add_up([history.cells[group] for group in groups])
     merged_past = History(Cells(cells), seed=history.seed)
     merged = _forecast_cases(merged_past, question, costs)
-    usual = _usual_freed(with_all, merged)
+    usual = _usual_freed(with_all, merged, history)
     if usual is None:
         return None
     return Merge(name, groups, usual[1].median or 0.0, round(usual[1].people))
@@ -311,16 +313,21 @@ def _three_figures(cost: float) -> str:
 
 
 def _forecast_cases(history: Past, question: Question, costs: Costs) -> tuple[Forecast, ...]:
-    """Return the forecasts of the cases in which the denied succeed so often as the approved."""
+    """Return the forecast of the case that random accepts show, or of those that are guessed."""
     forecaster = Forecaster(history, question, costs)
     cases = scenarios(history.cells, question)
-    usual_kinds = (ScenarioKind.RATIO, ScenarioKind.RANDOM_ACCEPTS)
-    usual_cases = [case for case in cases if case.kind in usual_kinds]
-    return tuple(forecaster.forecast_case(case) for case in usual_cases)
+    known_cases = [case for case in cases if case.kind is ScenarioKind.RANDOM_ACCEPTS]
+    guessed_cases = [case for case in cases if case.kind is ScenarioKind.RATIO]
+    return tuple(forecaster.forecast_case(case) for case in known_cases or guessed_cases)
 
 
-def _is_freed(before: Forecast, without: Forecast) -> bool:
+def _ends(case: Forecast, history: Past) -> bool:
+    """Say whether an audit of a case ends before half as many people arrive as the past has."""
+    return case.is_decidable and case.people <= LONGEST_WAIT * history.cells.total
+
+
+def _is_freed(before: Forecast, without: Forecast, history: Past) -> bool:
     """Say whether an audit of a case ends without some groups, and not, or far later, with them."""
-    if not without.is_decidable:
+    if not without.is_decidable or _ends(before, history):
         return False
     return not before.is_decidable or before.people > MUCH_LONGER * max(without.people, 1.0)

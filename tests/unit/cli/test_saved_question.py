@@ -61,3 +61,18 @@ def test_an_entry_that_is_unknown_is_named(kept: Path) -> None:
     done = equipoise("check", kept)
     assert done.returncode == 2
     assert "'tolerence'. Did you mean 'tolerance'?" in " ".join(done.stderr.split())
+
+
+def test_the_next_command_asks_the_same_question(kept: Path) -> None:
+    """Also where the file keeps how to read the table and no question."""
+    reading, _, _ = kept.read_text().partition("[question]")
+    kept.write_text(reading)
+    options = ("--metric", "equal_opportunity", "--gamma", "0.3")
+    for command, successor in (("check", "plan"), ("plan", "audit new NAME")):
+        done = equipoise(command, kept, *options)
+        assert done.returncode == 0, done.stderr
+        shown = " ".join(done.stdout.split())
+        assert shown.endswith(f"Next: equipoise {successor} {kept} {' '.join(options)}")
+    # Of several metrics the next command takes one.
+    shown = " ".join(equipoise("check", kept, "--metric", "all").stdout.split())
+    assert shown.endswith(f"Next: equipoise plan {kept} --metric METRIC")

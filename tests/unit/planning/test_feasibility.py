@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 import equipoise as eq
+from equipoise.cells import Cells, GroupCells
 from equipoise.history.coding import Coding, Grouping, YesNo
 from equipoise.messages import form, shell
 from equipoise.planning.feasibility import NotFeasible, find_obstacle
@@ -123,3 +124,27 @@ def test_a_reference_is_never_left_out() -> None:
     question = eq.Question("equal_opportunity", 0.05, 0.1, compare=compare)
     obstacle = find_obstacle(PAST, question, eq.Costs())
     assert obstacle is None or NOT_STATED not in obstacle.groups
+
+
+def test_a_group_that_only_takes_longer_is_not_named() -> None:
+    """It may be the one that is treated unfairly; a group that hardly arrives is named alone."""
+    counts = {  # good, bad, unknown outcomes of the approved; denied; random accepts
+        "North": (9_400, 2_653, 1_792, 3_246, (152, 306, 33)),
+        "West": (6_300, 1_650, 1_045, 2_343, (100, 196, 25)),
+        "South": (3_500, 905, 605, 1_396, (74, 109, 7)),
+        "East": (960, 269, 197, 697, (50, 45, 12)),
+        "Coast": (19, 5, 8, 17, (1, 1, 0)),
+    }
+    cells = {
+        group: GroupCells(good, bad, denied, unknown, random_accepts=accepts)
+        for group, (good, bad, unknown, denied, accepts) in counts.items()
+    }
+    past = eq.History(Cells(cells))
+    question = eq.Question("equal_opportunity", 0.05, 0.05)
+    obstacle = find_obstacle(past, question, eq.Costs())
+    assert obstacle is not None
+    assert obstacle.groups == ("Coast",)
+    assert "the verdict says nothing about them" in str(obstacle.problem)
+    compare = eq.Compare(leave_out=["Coast"])
+    advised = replace(question, compare=compare)
+    assert find_obstacle(past, advised, eq.Costs()) is None
