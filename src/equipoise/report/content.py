@@ -11,7 +11,7 @@ from equipoise._json import JsonValue
 from equipoise._version import __version__
 from equipoise.audits.scores import Assist
 from equipoise.bounds import Price
-from equipoise.cells import Cells
+from equipoise.cells import Cells, GroupCells
 from equipoise.errors import require_kind
 from equipoise.evidence import EDITION
 from equipoise.finding import Finding, Interval
@@ -19,6 +19,7 @@ from equipoise.free_check import Check, bands_from_past, check, gap_bounds
 from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.settings import Settings
 from equipoise.ledger.state import EvidencePoint, SpendingPoint
+from equipoise.ledger.verify import GroupTally
 from equipoise.messages.answer import Answer, build_answer
 from equipoise.metrics import METRICS
 from equipoise.planning import Forecast, forecast
@@ -227,23 +228,49 @@ def forecast_similar_audit(live: LiveAudit, status: Status) -> Forecast | None:
     return forecast(settings.past, question, settings.costs, [case])[0]
 
 
+def _possible_shares(
+    counts: GroupCells, tally: GroupTally, good_share: Interval
+) -> tuple[float, float]:
+    """Return a group's least and largest share of good outcomes over all that are unknown.
+
+    The denied people whom the audit asked about count, and those whom a test programme accepted.
+    """
+    n_asked = tally.positive + tally.negative + tally.unknown
+    good, bad, unknown = counts.random_accepts or (0.0, 0.0, 0.0)
+    n_people = n_asked + good + bad + unknown
+    if not n_people:
+        return 0.0, 1.0
+    least = (n_asked * good_share.lower + good) / n_people
+    largest = (n_asked * good_share.upper + good + unknown) / n_people
+    return least, largest
+
+
 def _sensitivity(
     settings: Settings, status: Status, good_shares: Mapping[str, Interval]
 ) -> Sensitivity:
     """Return the range of the estimated gap over all outcomes that are unknown.
 
     ``good_shares`` has, for each group, the share of good outcomes among the denied if all unknown
-    ones are bad (``lower``) and if all are good (``upper``).
+    ones are bad (``lower``) and if all are good (``upper``). Groups that are not compared do not
+    count.
     """
-    unknown_in_past = 0.0
-    for counts in settings.past.cells.values():
+    question = settings.question
+    cells = settings.past.cells
+    left_out = question.resolve(cells).left_out
+    n_unknown = 0.0
+    r_ranges = dict.fromkeys(cells, (0.0, 1.0))
+    for group, counts in cells.items():
+        if group in left_out:
+            continue
+        group_status = status.groups[group]
+        n_unknown += group_status.unknown
         # Missing outcomes in cohorts are assumed to be like the known ones, so they are not open.
         if not counts.cohorts:
-            unknown_in_past += counts.approved_unknown
-    unknown_requests = sum(group_status.unknown for group_status in status.groups.values())
-    unknown = unknown_requests + round(unknown_in_past)
-    r_ranges = {group: (interval.lower, interval.upper) for group, interval in good_shares.items()}
-    question = settings.question
+            n_unknown += counts.approved_unknown
+        if counts.random_accepts:
+            n_unknown += counts.random_accepts[2]
+        r_ranges[group] = _possible_shares(counts, group_status, good_shares[group])
+    unknown = round(n_unknown)
     # This is about the estimate, not about what is proven. So the counts of the past are taken as
     # they are, without an error level.
     bands = bands_from_past(settings.past, question.metric, None)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import equipoise as eq
+from equipoise.cells import Cells, GroupCells
 from equipoise.ledger import LiveAudit
 from equipoise.metrics import METRICS
 from equipoise.protocol import Want
@@ -214,3 +215,23 @@ def test_a_live_audit_is_written_under_its_name(
 def test_ticks_are_round() -> None:
     assert round_ticks(1.0, 6) == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     assert round_ticks(730.0, 6) == [0.0, 200.0, 400.0, 600.0]
+
+
+def test_random_accepts_and_groups_left_out_count_in_the_sensitivity() -> None:
+    """A group that nobody was asked about is known by its programme; others do not count."""
+    cells = {
+        "A": GroupCells(500, 100, 200, random_accepts=(40, 50, 10)),
+        "B": GroupCells(300, 100, 400, random_accepts=(60, 100, 0)),
+        "C": GroupCells(20, 5, 10, approved_unknown=5),
+    }
+    question = Question("equal_opportunity", 0.05, 0.05, compare=eq.Compare(leave_out=["C"]))
+    live = LiveAudit.create(
+        "sqlite://", "x", eq.History(Cells(cells)), question, COSTS, confirm=True
+    )
+    sensitivity = brief(live).sensitivity
+    assert sensitivity.unknown == 10
+    # Rates by hand: approved good ones over all good ones.
+    rate_b = 300 / (300 + 400 * 60 / 160)
+    gaps = [500 / (500 + 200 * good / 100) - rate_b for good in (40, 50)]
+    assert sensitivity.lower == pytest.approx(min(gaps), abs=1e-5)
+    assert sensitivity.upper == pytest.approx(max(gaps), abs=1e-5)
