@@ -30,6 +30,7 @@ from equipoise.free_check.verdict import answer_from_past
 from equipoise.history.history import as_past
 from equipoise.history.past import Past
 from equipoise.levels import ErrorBudget, range_level
+from equipoise.messages.opinions import OPINION_TEXT, Opinion
 from equipoise.metrics import METRICS, gap_given_r
 from equipoise.question import Question, Verdict, as_question
 from equipoise.rates import Bands
@@ -77,15 +78,19 @@ class Check(Finding):
         lines.append(f"  naive       {'; '.join(answers)}")
         return "\n".join(lines)
 
-    def opinion(self, answer: float | None) -> str:
+    def judge_answer(self, answer: float | None) -> Opinion:
         """Return what to think of a naive answer: one number in place of the range."""
         if answer is None:
-            return "no answer"
+            return Opinion.NO_ANSWER
         if not self.lower <= answer <= self.upper:
-            return "wrong: the data rule it out"
+            return Opinion.RULED_OUT
         if self.lower == self.upper:
-            return "right"
-        return "not supported: other values fit the data equally well"
+            return Opinion.RIGHT
+        return Opinion.NOT_SUPPORTED
+
+    def opinion(self, answer: float | None) -> str:
+        """Return what to think of a naive answer, in words."""
+        return OPINION_TEXT[self.judge_answer(answer)]
 
     @property
     def _naive_gaps(self) -> dict[str, float | None]:

@@ -24,6 +24,7 @@ from equipoise.ledger.settings import new_settings
 from equipoise.ledger.store import AuditRow
 from equipoise.messages import form as words
 from equipoise.messages.answer import format_gap
+from equipoise.messages.opinions import OPINION_TITLES
 from equipoise.metrics import METRICS
 from equipoise.planning import Plan
 from equipoise.planning.case_rows import case_rows, explain_cases, time_and_money_rows
@@ -328,6 +329,7 @@ def _page(
         every_metric=EVERY_METRIC,
         presets=preset_names(),
         words=words,
+        opinion_titles=OPINION_TITLES,
         format_gap=format_gap,
         rate_titles={name: rate.words for name, rate in RATES.items()},
         **_counts_for_page(past, findings),

@@ -13,6 +13,7 @@ from equipoise.cells import Cells, GroupCells
 from equipoise.free_check import CheckInputs, check, free_verdict
 from equipoise.history import History
 from equipoise.levels import ErrorBudget
+from equipoise.messages.opinions import Opinion
 from equipoise.question import Question, Verdict
 from equipoise.worlds import CellWorld
 
@@ -63,6 +64,16 @@ def test_naive_answers_are_shown_beside() -> None:
     assert finding.approved_only == 0.0
     assert finding.denied_as_failures == 0.0
     assert "naive" in str(finding)
+
+
+def test_a_naive_answer_is_judged_by_the_range() -> None:
+    history = History.from_cells(Cells({"A": GroupCells(30, 10, 60), "B": GroupCells(10, 5, 85)}))
+    finding = replace(check(history, Question("equal_opportunity")), lower=0.2, upper=0.4)
+    assert finding.judge_answer(None) is Opinion.NO_ANSWER
+    assert finding.judge_answer(0.1) is Opinion.RULED_OUT
+    assert finding.judge_answer(0.3) is Opinion.NOT_SUPPORTED
+    assert replace(finding, upper=0.2).judge_answer(0.2) is Opinion.RIGHT
+    assert finding.opinion(0.1) == "wrong: the data rule it out"
 
 
 def test_a_table_and_the_name_of_a_metric_are_enough() -> None:
