@@ -14,15 +14,13 @@ def case_rows(plan: Plan) -> list[Row]:
     rows: list[Row] = []
     for case in plan.cases:
         low, median, high = case.cost.values()
-        expected = case.scenario.expect
-        if " or " in expected:
-            expected = "either"
+        expected = "either" if case.scenario.is_either_right else case.scenario.expect
         cost_range = None
         if low is not None:
             highest = "no limit" if high is None else format_figures(high)
             cost_range = f"{format_figures(low)} to {highest}"
         row: dict[str, object] = {
-            CASE_COLUMN: case.scenario.short.removesuffix(" as often"),
+            CASE_COLUMN: case.scenario.cell,
             "Expected verdict": expected,
             "Typical cost": None if median is None else format_figures(median),
             "80% range": cost_range,
@@ -40,7 +38,7 @@ def time_and_money_rows(plan: Plan) -> list[Row]:
     """Return when audits of each case end, and the chance of a verdict within the budget."""
     rows: list[Row] = []
     for index, case in enumerate(plan.cases):
-        row: dict[str, object] = {CASE_COLUMN: case.scenario.short.removesuffix(" as often")}
+        row: dict[str, object] = {CASE_COLUMN: case.scenario.cell}
         if plan.times:
             time = plan.times[index]
             row["first outcomes (day)"] = round(time.first_outcomes)
@@ -73,6 +71,6 @@ def explain_cases(plan: Plan) -> str:
         )
     if len(plan.cases) > 1:
         sentences.append("Audits are most expensive where the gap is beside the grey zone.")
-    if any(" or " in case.scenario.expect for case in plan.cases):
+    if any(case.scenario.is_either_right for case in plan.cases):
         sentences.append("Either: the gap is in the grey zone, where both answers are right.")
     return " ".join(sentences)

@@ -19,7 +19,7 @@ from equipoise._json import JsonValue
 from equipoise.cells import Cells
 from equipoise.errors import UnknownName, require_in_unit, require_kind
 from equipoise.metrics import METRICS, gap_given_r
-from equipoise.question import Question
+from equipoise.question import Question, Verdict
 from equipoise.rates import Curve
 
 SUCCESS_RATIOS = (0.1, 0.2, 0.4, 0.6, 0.8)  # how often the denied succeed, over the approved
@@ -28,6 +28,7 @@ PRIOR_OUTCOMES = 10  # outcomes that the usual case counts as, where some were s
 GREY_ZONE_STEP = 0.02  # epsilons between the grey zone and a gap just beside it
 SWEEPS = 4  # times that every group's r is moved in search of a gap
 SEARCH_GRID = np.linspace(0.005, 0.995, 67)  # values of r that are tried
+EITHER_VERDICT = f"{Verdict.FAIR} or {Verdict.UNFAIR}"  # expected where both are right
 
 
 class ScenarioKind(StrEnum):
@@ -41,10 +42,15 @@ class ScenarioKind(StrEnum):
 
 
 class _CaseName(NamedTuple):
-    """The full name of a case, to follow "if", and a short one for a table."""
+    """The full name of a case, to follow "if", and shorter ones.
+
+    ``cell`` is for a column whose heading says "as often" already. Where it is empty, the short
+    name fits there too.
+    """
 
     full: str
     short: str
+    cell: str = ""
 
 
 _NAMES = {
@@ -55,6 +61,7 @@ _NAMES = {
     ScenarioKind.RATIO: _CaseName(
         "the denied succeed {ratio:.0%} as often as the approved",
         "{ratio:.0%} as often",
+        "{ratio:.0%}",
     ),
     ScenarioKind.BELOW_GREY_ZONE: _CaseName(
         "the gap is just below the grey zone",
@@ -109,6 +116,17 @@ class Scenario(JsonValue):
     def short(self) -> str:
         """The case in a few words, for a table."""
         return _NAMES[self.kind].short.format(ratio=self.ratio)
+
+    @property
+    def cell(self) -> str:
+        """The case for a column headed "if denied people do well ... as often"."""
+        cell_name = _NAMES[self.kind].cell
+        return cell_name.format(ratio=self.ratio) if cell_name else self.short
+
+    @property
+    def is_either_right(self) -> bool:
+        """Whether the gap is in the grey zone, where both verdicts are right."""
+        return self.expect == EITHER_VERDICT
 
 
 def denied_rates_by_ratio(cells: Cells, ratio: float = USUAL_RATIO) -> dict[str, float]:

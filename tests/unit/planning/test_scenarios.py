@@ -64,3 +64,18 @@ def test_a_case_is_the_same_after_json(kind: ScenarioKind) -> None:
     case = Scenario(kind, {"A": 0.1}, 0.2, "FAIR", ratio)
     assert Scenario.from_json(case.to_json()) == case
     assert case.short in case.name.replace("the gap is", "gap")
+
+
+def test_a_case_in_the_grey_zone_says_that_either_verdict_is_right() -> None:
+    question = Question("equal_opportunity", gamma=0.01, epsilon=0.2)
+    cases = scenarios(WORLD.cells, question)
+    for case in cases:
+        assert case.is_either_right == (len(question.truth(case.gap)) == 2)
+    assert {case.is_either_right for case in cases} == {True, False}
+
+
+def test_a_ratio_is_a_percentage_in_the_column_that_says_as_often() -> None:
+    by_ratio = Scenario(ScenarioKind.RATIO, {"A": 0.1}, 0.2, "FAIR", 0.4)
+    assert (by_ratio.cell, by_ratio.short) == ("40%", "40% as often")
+    as_given = Scenario(ScenarioKind.AS_GIVEN, {"A": 0.1}, 0.2, "FAIR")
+    assert as_given.cell == as_given.short
