@@ -294,10 +294,12 @@ def _finding_with_alarms(state: AuditState, drift: Sequence[DriftTest]) -> Findi
     finding = state.finding()
     if finding is None:
         return None
-    # The recorded finding has the alarms of its own moment. Drift may have shown since.
+    # Another edition's finding is the recorded one, with the alarms of its moment. Later ones are
+    # in the status beside it.
+    if state.has_other_edition:
+        return finding
     alarms = [str(test) for test in drift if test.alarm]
-    new_alarms = [alarm for alarm in alarms if alarm not in finding.warnings]
-    return replace(finding, warnings=(*finding.warnings, *new_alarms))
+    return replace(finding, warnings=(*finding.warnings, *alarms))
 
 
 def good_shares_of(state: AuditState) -> dict[str, Interval]:

@@ -140,6 +140,7 @@ def test_a_drift_is_a_warning_on_the_verdict() -> None:
     live.conclude()
     made = brief(live)
     assert any("approval rate of group 'B' has moved" in line for line in made.finding.warnings)
+    assert len(set(made.finding.warnings)) == len(made.finding.warnings)
     assert "Approval rate of group &#39;B&#39; has moved" in to_html(made)
     assert "<b>Warning.</b>" in to_html(made)
 
