@@ -10,7 +10,7 @@ import typer
 
 from equipoise.cli import options as shared
 from equipoise.cli import past_options as reading
-from equipoise.cli.console import Output, Part, Table, failure_after, show
+from equipoise.cli.console import Line, Output, Part, Table, failure_after, show
 from equipoise.cli.option_values import parse_verdicts
 from equipoise.display import format_level, format_number
 from equipoise.errors import InvalidInput, UnknownName
@@ -296,10 +296,14 @@ def _show_one(history: History, finding: Check) -> list[Part]:
     from equipoise.messages.answer import build_answer
 
     answer = build_answer(finding)
-    parts: list[Part] = [answer.summary, f"  because: {answer.reason}", "  cost: 0"]
+    parts: list[Part] = [
+        Line(answer.title, answer.details, "."),
+        f"  because: {answer.reason}",
+        "  cost: 0",
+    ]
     parts += [f"  assumes: {sentence}" for sentence in answer.assumptions]
     parts += [f"  warning: {sentence}" for sentence in answer.warnings]
-    parts += [f"  missing: {sentence}" for sentence in answer.missing]
+    parts += [Line("missing", sentence, indent="  ") for sentence in answer.missing]
     parts += [f"\n{finding.question}", Table(finding.answer_rows()), Table(finding.rate_rows())]
     for group, base_rate in finding.base_rates.items():
         parts.append(f"  would do well: {base_rate.percent} of {group}")
@@ -311,5 +315,5 @@ def _show_one(history: History, finding: Check) -> list[Part]:
             rows = history.summary.describe_waterfall(n_left_out)
             parts.append(f"  rows by the question: {rows}")
     parts.append(Table(past_rows(history.cells)))
-    parts += [f"  note: {describe(note)}" for note in history.notes]
+    parts += [Line("note", describe(note), indent="  ") for note in history.notes]
     return parts

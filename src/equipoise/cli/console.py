@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-# How the beginning of a line looks, up to its colon.
 STYLES = {"FAIR": "bold green", "UNFAIR": "bold red", "INCONCLUSIVE": "bold yellow",
           "recommended": "bold", "note": "yellow", "missing": "yellow"}  # fmt: skip
-_BEGINNING = re.compile(r"[^:.]*")  # of a line, up to a colon or a full stop
+"""Label of a line, or verdict in a table -> how it looks."""
 _LABEL = re.compile(r" +\S+ {2,}| +")  # of a line of the status: spaces, and a word in a column
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line ends
 WHOLE_COLUMNS = {"time", "id", "event"}  # a broken time or id cannot be copied
@@ -44,6 +43,16 @@ class Heading:
 
 
 @dataclass(frozen=True)
+class Line:
+    """A line that begins with a label of :data:`STYLES`; ``mark`` stands behind the label."""
+
+    label: str
+    text: str
+    mark: str = ":"
+    indent: str = ""
+
+
+@dataclass(frozen=True)
 class Table:
     """Rows with a caption; ``wrap`` says whether columns but the first may break into lines."""
 
@@ -52,7 +61,7 @@ class Table:
     wrap: bool = True
 
 
-Part = str | Heading | Table
+Part = str | Heading | Line | Table
 
 
 @dataclass(frozen=True)
@@ -110,11 +119,12 @@ def print_parts(console: Console, parts: Sequence[Part]) -> None:
         elif isinstance(part, Heading):
             console.print()
             console.rule(Text(part.text, style="bold"), align="left")
+        elif isinstance(part, Line):
+            rest = without_escapes(f"{part.mark} {part.text}")
+            label = (part.label, STYLES[part.label])
+            console.print(Text.assemble(part.indent, label, rest))
         else:
-            line = Text(without_escapes(part))
-            beginning = _BEGINNING.match(part).group()  # type: ignore[union-attr]  # may be empty
-            line.stylize(STYLES.get(beginning.strip(), ""), 0, len(beginning))
-            console.print(line)
+            console.print(Text(without_escapes(part)))
 
 
 def _print_table(console: Console, table: Table) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from equipoise.cli import options as shared
-from equipoise.cli.console import Heading, Output, Part, Table, show, show_progress
+from equipoise.cli.console import Heading, Line, Output, Part, Table, show, show_progress
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
@@ -135,6 +135,7 @@ def _tell(story: Story) -> list[Part]:
     audit = story.audit
     answer = build_answer(audit)
     spread = story.typical["cost"]
+    n_seeds = story.typical["seeds"]
     gap_range = format_hundredths(audit.lower, audit.upper)
     checked_range = format_hundredths(story.check.lower, story.check.upper)
     return [
@@ -145,22 +146,25 @@ def _tell(story: Story) -> list[Part]:
         "points, margin 5 points, error probability 5%.",
         Table(_naive_rows(story.check)),
         Heading("2. What the data prove"),
-        f"{story.check.verdict}: the gap could be anything from {checked_range} "
-        "points. It depends on what denied applicants would have done.",
+        Line(
+            story.check.verdict,
+            f"the gap could be anything from {checked_range} points. It depends on what denied "
+            "applicants would have done.",
+        ),
         Heading("3. What an answer costs"),
         "The audit overrides some denials and waits for the outcomes. Each override that fails "
         "costs 1.",
         Table(_cost_rows(story.plan)),
         Heading("4. The audit, and the truth"),
-        f"{answer.verdict}. {answer.sentence}",
+        Line(answer.title, answer.sentence, "."),
         f"It overrode {audit.labels:,} denials, and {audit.cost:,.0f} of these people did not "
-        f"repay. Range of the gap: {gap_range} points. It is wide because the audit stops as soon "
-        f"as the question is answered. True gap: {100.0 * story.gap:.1f} points.",
-        f"This run is typical: {story.typical['seeds']} audits cost {spread['50%']:,.0f} in the "
-        f"median (80% range {spread['10%']:,.0f} to {spread['90%']:,.0f}).",
+        f"repay. Range of the gap: {gap_range} points. True gap: {100.0 * story.gap:.1f} points.",
+        f"This run is typical: {n_seeds} audits (seeds 0 to {n_seeds - 1}) cost "
+        f"{spread['50%']:,} in the median (80% range {spread['10%']:,} to {spread['90%']:,}).",
         f"No audit with this guarantee can cost less than {story.least_cost:,.0f} on average. The "
         f"paper's RS-Audit would cost {format_figures(story.printed_cost)} with its printed "
-        f"constants, and {format_figures(story.exact_cost)} with the smallest that are proven.",
+        f"constants, and {format_figures(story.exact_cost)} with the smallest that are proven. "
+        "Both figures assume unlimited historical data.",
         "",
         "Next: equipoise check YOUR.csv --group COLUMN --decision COLUMN --outcome COLUMN",
         "Then: docs/start/five-minutes.md, or make serve for the dashboard.",
@@ -186,18 +190,16 @@ def _naive_rows(check: Check) -> list[Row]:
 
 
 def _cost_rows(plan: Plan) -> list[Row]:
-    """Return what the audit costs in some of the plan's cases."""
-    rows: list[Row] = []
-    for case in plan.cases:
-        if case.scenario.ratio not in SHOWN_RATIOS:
-            continue
-        low, median, high = case.cost.values()
-        rows.append(
-            {
-                "if denied applicants repay": f"{case.scenario.ratio:.0%} as often",
-                "expected verdict": case.scenario.expect,
-                "typical cost": "–" if median is None else f"{median:,.0f}",
-                "80% range": "–" if low is None or high is None else f"{low:,.0f} to {high:,.0f}",
-            }
-        )
-    return rows
+    """Return what the audit costs in some of the plan's cases, as `equipoise plan` shows it."""
+    from equipoise.planning.case_rows import case_rows
+
+    return [
+        {
+            "if denied applicants repay": f"{case.scenario.ratio:.0%} as often",
+            "expected verdict": row["Expected verdict"],
+            "typical cost": row["Typical cost"],
+            "80% range": row["80% range"],
+        }
+        for case, row in zip(plan.cases, case_rows(plan), strict=True)
+        if case.scenario.ratio in SHOWN_RATIOS
+    ]

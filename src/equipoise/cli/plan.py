@@ -8,7 +8,7 @@ import typer
 
 from equipoise.cli import options as shared
 from equipoise.cli import past_options as reading
-from equipoise.cli.console import Output, Part, Table, failure_after, show, show_progress
+from equipoise.cli.console import Line, Output, Part, Table, failure_after, show, show_progress
 from equipoise.cli.option_values import parse_denied_rates, parse_verdicts
 from equipoise.display import format_count, format_figures, format_number
 from equipoise.question import Costs
@@ -203,7 +203,7 @@ def plan_parts(plan: Plan) -> list[Part]:
 
     free = plan.free
     parts: list[Part] = [
-        f"recommended: {plan.advice}\n",
+        Line("recommended", f"{plan.advice}\n"),
         f"{plan.question}\ncosts: {plan.costs}",
         f"for free: {build_answer(free).summary}",
     ]
@@ -219,7 +219,7 @@ def plan_parts(plan: Plan) -> list[Part]:
             ability = f"cannot run: {alternative.missing[0]}"
         cost = format_figures(alternative.price.cost)
         parts.append(f"{alternative.audit}: about {cost} on average; {ability}")
-    parts += [f"note: {note}" for note in plan.notes]
+    parts += [Line("note", note) for note in plan.notes]
     return parts
 
 

@@ -93,10 +93,14 @@ class Answer:
     @property
     def summary(self) -> str:
         """The whole answer in a line: the verdict, its meaning, and the groups that differ most."""
-        parts = [f"{self.title}.", self.sentence]
-        if self.who:
-            parts.append(f"{self.who[0].upper()}{self.who[1:]}.")
-        return " ".join(parts)
+        return f"{self.title}. {self.details}"
+
+    @property
+    def details(self) -> str:
+        """What follows the verdict in that line."""
+        if not self.who:
+            return self.sentence
+        return f"{self.sentence} {self.who[0].upper()}{self.who[1:]}."
 
     @property
     def sentence(self) -> str:

@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from equipoise.cli.console import Table, _wrap_line, print_parts
+from equipoise.cli.console import Line, Table, _wrap_line, print_parts
 
 TIME = "2026-11-18T17:38:55"
 ID = "86f294cbdefc4c3a88628cfd89bb58b2"
@@ -32,3 +32,14 @@ def test_rows_with_long_names_become_blocks_that_break_no_time_and_no_id() -> No
     assert TIME in printed
     assert ID in printed
     assert max(map(len, printed.splitlines())) <= 80
+
+
+def test_a_label_stands_out_and_the_text_behind_it_does_not() -> None:
+    file = io.StringIO()
+    console = Console(
+        file=file, width=80, highlight=False, color_system="standard", force_terminal=True
+    )
+    print_parts(console, [Line("note", "A: B.", indent="  "), "note: no label"])
+    labelled, plain = file.getvalue().splitlines()
+    assert labelled == "  \x1b[33mnote\x1b[0m: A: B."
+    assert plain == "note: no label"
