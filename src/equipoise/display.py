@@ -109,8 +109,8 @@ class Displayable:
         """Draw the picture, if there is one."""
 
     def _lines(self) -> Sequence[str]:
-        """Return the lines above the table, a heading first: the text without indented tables."""
-        return [line for line in str(self).splitlines() if not line.startswith("    ")]
+        """Return the lines above the table, a heading first."""
+        return str(self).splitlines()
 
     def _table(self) -> Sequence[Row]:
         """Return the rows that a notebook shows."""

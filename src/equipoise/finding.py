@@ -555,18 +555,29 @@ class Finding(JsonValue, Displayable):
         ax.set_title(wrap_caption(self._answer().summary), loc="left", pad=16)
 
     def __str__(self) -> str:
-        answer = self._answer()
-        lines = [answer.summary, f"gap         {self._describe_gap()}"]
+        lines = self._answer_lines()
         for rate, by_group in self.rates.items():
             lines.append(rate.replace("_", " "))
             lines += [f"  {group}: {interval.percent}" for group, interval in by_group.items()]
-        lines.append(f"spent       {self._describe_cost()}")
+        lines += self._remark_lines()
+        return "\n  ".join(lines)
+
+    def _lines(self) -> Sequence[str]:
+        return [*self._answer_lines(), *self._remark_lines()]
+
+    def _answer_lines(self) -> list[str]:
+        return [self._answer().summary, f"gap         {self._describe_gap()}"]
+
+    def _remark_lines(self) -> list[str]:
+        """Return what was spent, what the answer rests on, and why it is this one."""
+        answer = self._answer()
+        lines = [f"spent       {self._describe_cost()}"]
         lines += [f"assumes     {line}" for line in answer.assumptions]
         lines += [f"WARNING     {line}" for line in answer.warnings]
         lines += [f"missing     {line}" for line in answer.missing]
         lines.append(f"question    {self.question}")
         lines.append(f"because     {answer.reason}")
-        return "\n  ".join(lines)
+        return lines
 
     def _describe_gap(self) -> str:
         """Return the range of the gap, the estimate, and the level if it is not the verdict's."""
@@ -580,7 +591,6 @@ class Finding(JsonValue, Displayable):
         """Return a small card: the verdict, the range in a picture, cost, what is missing."""
         answer = self._answer()
         colour = {Verdict.FAIR: FAIR, Verdict.UNFAIR: UNFAIR}.get(self.verdict, OPEN)
-        text_after_title = answer.summary.removeprefix(f"{answer.title}. ")
         lines = [f"Gap: {self._describe_gap()}.", f"Spent: {self._describe_cost()}."]
         lines += [f"Missing: {line}." for line in answer.missing]
         lines += [f"Warning: {line}." for line in answer.warnings]
@@ -590,7 +600,7 @@ class Finding(JsonValue, Displayable):
             f'<div style="max-width:46em;padding:.6em 1em;border:1px solid #d5dbe1;'
             f'border-left:6px solid {colour};border-radius:4px">'
             f'<strong style="font-size:1.4em;color:{colour}">{escape(answer.title)}</strong>'
-            f"<p>{escape(text_after_title)}</p>{self._gap_bar()}<p>{text.removeprefix('<br>')}</p>"
+            f"<p>{escape(answer.details)}</p>{self._gap_bar()}<p>{text.removeprefix('<br>')}</p>"
             f"<details><summary>Groups and assumptions</summary>{html_table(self.rate_rows())}"
             f"<ul>{assumed}</ul></details></div>"
         )

@@ -116,14 +116,17 @@ class Status(JsonValue, Displayable):
         return f"{verdicts} was reached before and taken back: the log has what was corrected since"
 
     def __str__(self) -> str:
-        lines = [*self._heading_lines(), *self._group_lines()]
-        for label, text in self._notes():
-            lines.append(f"  {label:<12}{text}")
-        if self.finding is None:
-            lines.append(f"  verdict     none {'any more' if self.taken_back else 'yet'}")
-        else:
-            lines.append(str(self.finding))
+        finding = self._no_verdict if self.finding is None else str(self.finding)
+        lines = [*self._heading_lines(), *self._group_lines(), *self._note_lines(), finding]
         return "\n".join(lines)
+
+    def _lines(self) -> Sequence[str]:
+        finding_lines = [self._no_verdict] if self.finding is None else self.finding._lines()
+        return [*self._heading_lines(), *self._note_lines(), *finding_lines]
+
+    @property
+    def _no_verdict(self) -> str:
+        return f"  verdict     none {'any more' if self.taken_back else 'yet'}"
 
     def _heading_lines(self) -> list[str]:
         """Return the audit's name, its people by state and its money."""
@@ -163,6 +166,9 @@ class Status(JsonValue, Displayable):
                 f"    not compared: {few_of(self.left_out)} ({_count(n_people, 'person')})"
             )
         return lines
+
+    def _note_lines(self) -> list[str]:
+        return [f"  {label:<12}{text}" for label, text in self._notes()]
 
     def _notes(self) -> list[tuple[str, str]]:
         """Return what is unusual about the audit: a label and a sentence each."""

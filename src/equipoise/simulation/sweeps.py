@@ -68,13 +68,15 @@ class Sweep(Displayable):
     gap: float
 
     def __str__(self) -> str:
-        heading = f"sweep over {self.swept}, true gap {self.gap:.4f}"
-        lines = [
+        row_lines = [
             f"    {row['audit']}, {self.swept} = {_format_swept(row[self.swept])}: mean cost "
             f"{_format_swept(row['cost'])}, mean estimate {row['estimate']:.4f}"
             for row in self.rows
         ]
-        return "\n".join([heading, *lines])
+        return "\n".join([*self._lines(), *row_lines])
+
+    def _lines(self) -> Sequence[str]:
+        return [f"sweep over {self.swept}, true gap {self.gap:.4f}"]
 
     def _rows(self) -> Sequence[Row]:
         return self.rows
