@@ -13,10 +13,12 @@ from equipoise.errors import ProtocolError
 from equipoise.evidence import EDITION
 from equipoise.ledger import LiveAudit
 from equipoise.ledger.proof import verify_export
-from tests.conformance.editions.__main__ import fill
+from tests.conformance import editions
 from tests.conformance.ledgers import create, run
 
 NEXT = EDITION + 1
+STORED = Path(editions.__file__).parent
+LEDGERS = sorted(STORED.glob("edition-*.db"))
 
 
 @pytest.fixture
@@ -29,20 +31,17 @@ def become(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     return change_edition
 
 
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A ledger of the present edition, in which everything happened."""
-    path = tmp_path_factory.mktemp("editions") / "ledger.db"
-    fill(str(path))
-    return path
+def test_the_present_edition_has_a_ledger_of_its_own() -> None:
+    assert STORED / f"edition-{EDITION}.db" in LEDGERS
 
 
 @pytest.mark.parametrize("edition", [EDITION, NEXT])
 @pytest.mark.parametrize("name", ["loans", "adaptive", "compared"])
+@pytest.mark.parametrize("stored", LEDGERS, ids=lambda path: path.stem)
 def test_a_ledger_is_read_verified_and_continued_under_every_edition(
-    filled: Path, name: str, edition: int, ledger: str, become: Callable[[int], None]
+    stored: Path, name: str, edition: int, ledger: str, become: Callable[[int], None]
 ) -> None:
-    audit = LiveAudit.open(shutil.copy(filled, ledger), name)
+    audit = LiveAudit.open(shutil.copy(stored, ledger), name)
     before = audit.status()
     become(edition)
     audit = LiveAudit.open(ledger, name)
