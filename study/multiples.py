@@ -197,11 +197,15 @@ def _families(results: Sequence[Result]) -> Iterable[tuple[str, list[Result]]]:
 
 
 def _write(options: argparse.Namespace, results: Sequence[Result], n_rows: int) -> None:
-    command = (
-        f"python -m study multiples --runs {options.runs} --other-runs {options.other_runs} "
-        f"--prices {options.prices} --sizes {' '.join(map(str, options.sizes))} "
-        f"--groups {' '.join(map(str, options.groups))}" + (" --fresh" if options.fresh else "")
-    )
+    words = [
+        f"python -m study multiples --runs {options.runs} --other-runs {options.other_runs}",
+        f"--prices {options.prices}",
+        *("--sizes", *map(str, options.sizes)),
+        *("--groups", *map(str, options.groups)),
+    ]
+    if options.fresh:
+        words.append("--fresh")
+    command = " ".join(words)
     name = "multiples_past" if options.sizes else "multiples"
     title = "The adaptive audit over C*"
     if options.sizes:
