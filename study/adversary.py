@@ -7,7 +7,14 @@ from itertools import product
 from pathlib import Path
 
 from rich.table import Table
-from tests.support.opponents import FORESIGHT, HIDDEN, OPPONENTS, QUESTION, Row
+from tests.support.opponents import (
+    FORESIGHT,
+    HIDDEN,
+    OPPONENTS,
+    QUESTION,
+    QUESTION_OF_ROWS,
+    Row,
+)
 from tests.support.tables import table
 
 from equipoise.question import Verdict
@@ -31,7 +38,7 @@ def run(options: argparse.Namespace) -> Table:
     rows = rows_with_past(options.past) if options.past else all_rows()
     columns = ("opponent", "groups", "audit", "wrong verdict", "past", "runs", "wrong", "share")
     columns += ("95% interval", "within delta")
-    out = table(f"Wrong verdicts, {QUESTION}", *columns)
+    out = table(f"Wrong verdicts, {rows[0].question}", *columns)
     for row in rows:
         foresight = row.opponent == FORESIGHT
         others = options.foresight_runs if foresight else options.other_runs
@@ -63,11 +70,12 @@ def all_rows() -> list[Row]:
 
 def rows_with_past(past: int) -> list[Row]:
     """Return rows of audits whose past rows are evidence, of our audit alone."""
+    asked = QUESTION_OF_ROWS
     rest = [name for name in OPPONENTS if name != FORESIGHT]
     return [
-        Row(FORESIGHT, 4, past=past),
-        *(Row(name, k, past=past) for k, name in product((2, 4), rest)),
-        *(Row(name, 2, wrong=Verdict.FAIR, past=past) for name in rest),
+        Row(FORESIGHT, 4, past=past, question=asked),
+        *(Row(name, k, past=past, question=asked) for k, name in product((2, 4), rest)),
+        *(Row(name, 2, wrong=Verdict.FAIR, past=past, question=asked) for name in rest),
     ]
 
 

@@ -27,6 +27,9 @@ from equipoise.question import Verdict
 from equipoise.worlds import CellWorld
 
 QUESTION = eq.Question("false_omission_parity", gamma=0.0, epsilon=0.15, delta=0.05)
+# Past rows are evidence about this one. A false omission rate is the unknown itself, so a past says
+# nothing of it.
+QUESTION_OF_ROWS = eq.Question("equal_opportunity", gamma=0.0, epsilon=0.15, delta=0.05)
 PATTERNS = 8
 FORESIGHT = "held to the deadline, with foresight"
 HIDDEN = "half of the successes hidden"
@@ -40,10 +43,17 @@ def fair_world(groups: int) -> CellWorld:
     return CellWorld.from_shares({f"g{i}": (0.3, 0.2, 0.5, 0.5) for i in range(groups)})
 
 
-def edge_world(groups: int) -> CellWorld:
+def edge_world(groups: int, question: eq.Question = QUESTION) -> CellWorld:
     """Return groups of which one is just too different: FAIR is wrong."""
-    r = [0.4] + [0.4 + QUESTION.threshold + 1e-4] * (groups - 1)
-    return CellWorld.from_shares({f"g{i}": (0.3, 0.2, 0.5, x) for i, x in enumerate(r)})
+    p1, p0, s = 0.3, 0.2, 0.5
+    first = 0.4
+    gap = question.threshold + 1e-4
+    if question == QUESTION:
+        other = first + gap
+    else:  # where p1 / (p1 + s r) is so much lower
+        other = p1 * (1.0 / (p1 / (p1 + s * first) - gap) - 1.0) / s
+    r = [first] + [other] * (groups - 1)
+    return CellWorld.from_shares({f"g{i}": (p1, p0, s, x) for i, x in enumerate(r)})
 
 
 # -- what an opponent does ------------------------------------------------------------------------
@@ -233,6 +243,7 @@ class Row:
     blind: bool = False
     wrong: Verdict = Verdict.UNFAIR
     past: int | None = None
+    question: eq.Question = QUESTION
 
     def play(self, runs: int, labels: int, seed: int, jobs: int = 1) -> int:
         """Return how many of so many audits ended with the wrong verdict."""
@@ -244,7 +255,9 @@ class Row:
         rng = np.random.default_rng(seed)
         if self.blind:
             return Blind(self.groups).meets(self.opponent, labels, rng)
-        world = (fair_world if self.wrong is Verdict.UNFAIR else edge_world)(self.groups)
-        audit = eq.AdaptiveAudit(world.past(self.past, rng), QUESTION, eq.Costs())
+        world = fair_world(self.groups)
+        if self.wrong is Verdict.FAIR:
+            world = edge_world(self.groups, self.question)
+        audit = eq.AdaptiveAudit(world.past(self.past, rng), self.question, eq.Costs())
         OPPONENTS[self.opponent](audit, world, rng, labels)
         return audit.finding is not None and audit.finding.verdict is self.wrong
