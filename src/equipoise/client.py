@@ -11,6 +11,7 @@ import random
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
@@ -29,6 +30,7 @@ from equipoise.finding import Finding
 from equipoise.history.past import Past
 from equipoise.ledger import Checkpoint, Reply, Status, commands
 from equipoise.ledger.commands import BATCH_LIMIT, AuditCommands, Command
+from equipoise.messages.refusals import SENTENCES, Refusal, to_python
 from equipoise.question import Costs, Question
 
 if TYPE_CHECKING:
@@ -152,7 +154,7 @@ class RemoteAudit(AuditCommands):
             raise LedgerError(
                 f"{len(answers)} of {len(sent)} commands were answered; send them again"
             )
-        return [_read_result(answer) for answer in answers]
+        return [_read_result(answer, self.name) for answer in answers]
 
     def overdue(self, *, days: float | None = None) -> list[Reply]:
         """Mark the requests that are older than ``days`` (the audit's ``overdue_after``)."""
@@ -242,7 +244,7 @@ class RemoteAudit(AuditCommands):
                 response = self._http.request(method, self._root + path, json=body)
                 if response.is_success:
                     return _read_json(response)
-                error = _read_error(response)
+                error = _read_error(response, self.name)
                 if response.status_code not in RETRY_STATUS_CODES:
                     raise error
                 # A busy server knows best when it will be free.
@@ -285,23 +287,33 @@ def _read_json(response: httpx.Response) -> dict[str, Any]:
         ) from None
 
 
-def _read_result(answer: Mapping[str, Any]) -> Reply | EquipoiseError:
-    """Return the reply to one command, or why it was refused."""
+def _read_result(answer: Mapping[str, Any], audit: str) -> Reply | EquipoiseError:
+    """Return the reply to one command of an audit, or why it was refused."""
     if answer.get("problem"):
-        return _error_of(answer["problem"])
+        return _error_of(answer["problem"], audit)
     return Reply.from_dict(answer)
 
 
-def _read_error(response: httpx.Response) -> EquipoiseError:
+def _read_error(response: httpx.Response, audit: str) -> EquipoiseError:
     """Return the error that a response without success stands for."""
     try:
-        return _error_of(response.json())
+        return _error_of(response.json(), audit)
     except (KeyError, TypeError, ValueError, AttributeError):
         return LedgerError(f"the server answered {response.status_code} without a reason")
 
 
-def _error_of(problem: Mapping[str, Any]) -> EquipoiseError:
+def _error_of(problem: Mapping[str, Any], audit: str) -> EquipoiseError:
     """Return a problem of the server as the error that a ledger would raise."""
     problem_type = str(problem["type"]).removeprefix("urn:equipoise:")
     error_class = ERROR_CLASSES.get(problem_type, InvalidInput)
-    return error_class(f"{problem.get('detail') or problem['title']} ({problem_type})")
+    text = problem.get("detail") or problem["title"]
+    refusal = None
+    if problem.get("code") in SENTENCES:
+        refusal = Refusal(problem["code"], problem.get("facts") or {}, audit)
+        # The server's text has JSON where this program's user needs a call of Python. A server of
+        # another version may state other facts, from which no text can be made here.
+        with suppress(LookupError, TypeError, ValueError):
+            text = to_python(refusal)
+    error = error_class(f"{text} ({problem_type})")
+    error.refusal = refusal
+    return error

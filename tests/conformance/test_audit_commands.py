@@ -12,6 +12,7 @@ from equipoise.client import RemoteAudit
 from equipoise.errors import Conflict, InvalidInput, LedgerError, ProtocolError, UnknownPerson
 from equipoise.ledger import LiveAudit, Reply
 from equipoise.ledger.commands import Ask, Pause, Tell
+from equipoise.messages.refusals import SuggestedCommand
 from equipoise.protocol import Want
 from equipoise.question import Costs, Question, Verdict
 from tests.support.postgres import in_memory
@@ -104,6 +105,25 @@ def test_refusals_are_the_same_errors(begin: Begin) -> None:
         with pytest.raises(error) as found:
             call()
         assert not isinstance(found.value, LedgerError)
+
+
+def test_a_refusal_comes_with_its_code_and_facts(begin: Begin) -> None:
+    audit = begin(budget=1000, currency="EUR", decimals=2)
+    audit.ask("p", "A", 0)
+    with pytest.raises(ProtocolError) as refused:
+        audit.write_off("p")
+    facts = {"person": "p", "state": "RESERVED", "states": ["OVERDUE"], "action": "written_off"}
+    assert refused.value.refusal is not None
+    assert (refused.value.refusal.code, refused.value.refusal.facts) == ("wrong-state", facts)
+    with pytest.raises(ProtocolError, match=r"at least .* 1\.05 EUR; got 0\.01 EUR") as refused:
+        audit.set_budget(1, "less")
+    assert refused.value.refusal is not None
+    assert refused.value.refusal.facts["least"] == 105
+    audit.tell("p", 1)
+    with pytest.raises(Conflict, match=r"correct\('p', 0, why\)") as refused:
+        audit.tell("p", 0)
+    assert refused.value.refusal is not None
+    assert refused.value.refusal.fix == SuggestedCommand("correct", {"person": "p", "outcome": 0})
 
 
 def test_a_batch_answers_each_in_its_order(begin: Begin) -> None:

@@ -39,6 +39,21 @@ def test_asking_and_telling_again_changes_nothing(served: Served) -> None:
     assert not {"salt", "seed", "who"} & set(stored)
 
 
+def test_a_refusal_has_its_code_and_facts_and_a_command_to_send(served: Served) -> None:
+    served.create("reasons")
+    served.result("reasons", "ask", "p-17", **ASK)
+    served.result("reasons", "tell", "p-17", outcome=1)
+    problem = served.result("reasons", "tell", "p-17", outcome=0, role="auditor")["problem"]
+    assert problem["code"] == "outcome-conflict"
+    assert problem["facts"] == {"person": "p-17", "stored_outcome": 1, "outcome": 0}
+    fix = problem["detail"].partition("is right: ")[2].replace("reason", '"a typo"')
+    command = json.loads(fix)
+    answer = served.as_("auditor").post("/v1/audits/reasons/commands", json={"commands": [command]})
+    assert answer.json()["results"][0]["state"] == "CORRECTED"
+    for_writers = served.result("reasons", "tell", "p-17", outcome=1)["problem"]
+    assert not {"detail", "code", "facts"} & for_writers.keys()
+
+
 def test_creating_again_finds_the_same_audit(served: Served) -> None:
     served.create("twice", budget=1000)
     served.create("twice", budget=1000)

@@ -77,6 +77,22 @@ def test_a_verdict_that_a_correction_took_back_is_named(served: Served) -> None:
     assert f"{first.verdict} was reached before and taken back" in page
 
 
+def test_a_refusal_names_the_form_that_helps(served: Served) -> None:
+    served.create("named")
+    served.result("named", "ask", "p", **ASK)
+    served.result("named", "tell", "p", outcome=1)
+    browser = log_in(served)
+    form = {**key_of(browser, "named"), "person": "p"}
+    page = browser.post("/audits/named/do/tell", data={**form, "outcome": "0"})
+    assert page.status_code == 409
+    assert "if 0 (bad) is right: “Correct an outcome” under “Enter data”" in page.text
+    assert '<h3 id="correct">Correct an outcome</h3>' in page.text
+    assert '"/audits/named/enter" aria-current="page">Enter data</a>' in page.text
+    table = {"table": ("people.csv", b"person,outcome\np,0\n", "text/csv")}
+    batch = browser.post("/audits/named/upload", data={**form, "what": "outcomes"}, files=table)
+    assert "“Correct an outcome” under “Enter data”" in batch.text
+
+
 def test_an_approver_sees_what_is_to_be_approved(served: Served) -> None:
     kinds = ["limits", "random_accepts"]
     served.create("seen", audit="adaptive", options={}, approvals=kinds)

@@ -49,7 +49,7 @@ from equipoise.service.audits import OpenAudits
 from equipoise.service.checkpoints import VERIFICATIONS
 from equipoise.service.context import AuditContext, AuditorContext, ReaderContext
 from equipoise.service.forms import Form, SentForm, read_form, render_page
-from equipoise.service.problems import HttpProblem, as_problem
+from equipoise.service.problems import HttpProblem, as_problem, describe_on_page
 from equipoise.service.tokens import READERS, Role
 from equipoise.service.uploads import explain_missing_column
 
@@ -478,7 +478,7 @@ def _batch_page(
     batch = BatchResult()
     people_to_override: list[str] = []
     for row in row_results:
-        batch.add(row)
+        batch.add(row, describe_on_page)
         if isinstance(row.result, Reply) and _is_new_override(row.command, row.result):
             people_to_override.append(row.person)
     return _page(

@@ -9,9 +9,18 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from equipoise.errors import Conflict, LedgerError, ProtocolError, UnknownName, UnknownPerson
+from equipoise._json import to_plain_data
+from equipoise.errors import (
+    Conflict,
+    EquipoiseError,
+    LedgerError,
+    ProtocolError,
+    UnknownName,
+    UnknownPerson,
+)
 from equipoise.ledger import commands
-from equipoise.messages.http import describe
+from equipoise.messages import form, http
+from equipoise.messages.refusals import Refusal
 from equipoise.planning.feasibility import NotFeasible
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"
@@ -49,7 +58,11 @@ PROBLEM_TYPES: Mapping[str, tuple[int, str]] = {
 
 
 class HttpProblem(HTTPException):
-    """A refusal, with its type and what the caller may know of it."""
+    """A refusal, with its type and what the caller may know of it.
+
+    ``page_detail`` is the detail in the words of the pages, where they differ from those for
+    programs.
+    """
 
     def __init__(
         self,
@@ -57,12 +70,14 @@ class HttpProblem(HTTPException):
         detail: str = "",
         headers: Mapping[str, str] | None = None,
         members: Mapping[str, Any] | None = None,
+        page_detail: str = "",
     ) -> None:
         status, self.title = PROBLEM_TYPES[kind]
         # What is passed goes before the headers that every answer of this status has.
         super().__init__(status, detail, {**HEADERS_BY_STATUS.get(status, {}), **(headers or {})})
         self.kind = kind
         self.members = dict(members or {})
+        self.page_detail = page_detail or detail
 
     def __str__(self) -> str:
         """Return the detail, or the title where there is none, for people."""
@@ -102,15 +117,39 @@ def as_problem(
     if isinstance(error, HTTPException):
         return _framework_problem(error)
     if isinstance(error, NotFeasible):
-        detail = describe(error.obstacle.problem)
-        return HttpProblem(
-            "not-feasible", detail, members={"leave_out": list(error.obstacle.groups)}
-        )
+        return _not_feasible_problem(error)
     kind = _problem_type(error, command)
     is_secret = isinstance(error, LedgerError | ProtocolError) and not may_see_details
     if is_secret or kind == "unknown-person":  # the title of the latter says all
         return HttpProblem(kind)
+    if isinstance(error, EquipoiseError) and error.refusal is not None:
+        return _refusal_problem(kind, error.refusal)
     return HttpProblem(kind, str(error))
+
+
+def _not_feasible_problem(error: NotFeasible) -> HttpProblem:
+    problem = error.obstacle.problem
+    members = {
+        "leave_out": list(error.obstacle.groups),
+        "code": problem.code,
+        "facts": to_plain_data(problem.fields),
+    }
+    return HttpProblem("not-feasible", http.describe(problem), members=members)
+
+
+def _refusal_problem(kind: str, refusal: Refusal) -> HttpProblem:
+    """Return why an audit refused a command: in words, and as the data that they were made of."""
+    return HttpProblem(
+        kind,
+        http.describe_refusal(refusal),
+        members={"code": refusal.code, "facts": to_plain_data(refusal.facts)},
+        page_detail=form.describe_refusal(refusal),
+    )
+
+
+def describe_on_page(error: Exception) -> str:
+    """Return why something was refused, in the words of the pages."""
+    return (error.page_detail if isinstance(error, HttpProblem) else "") or str(error)
 
 
 def _problem_type(error: Exception, command: object) -> str:

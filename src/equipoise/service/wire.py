@@ -76,13 +76,15 @@ AnyCommand: Any = Annotated[reduce(or_, _COMMAND_MODELS), Field(discriminator="c
 
 
 class ProblemModel(BaseModel):
-    """RFC 9457."""
+    """RFC 9457, and where an audit refused: why, as data (``code`` and ``facts``)."""
 
     type: str
     title: str
     status: int
     detail: str | None = None
     leave_out: list[str] | None = None
+    code: str | None = None
+    facts: dict[str, Any] | None = None
 
 
 class Refusal(Model):
