@@ -7,16 +7,19 @@ telephones. Both follow the reader's light or dark mode.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 from equipoise.cli.demo import Story, _live_through
+from equipoise.display import format_hundredths
 
 HERE = Path(__file__).parent / "pictures"
 SHOWN_GROUPS = ("Asian", "Black")  # the true gap lies between these two
 DOTS_PER_ROW = 20
 MAX_GAP = 0.5  # at the right end of the scale
+TOOLKITS = ("fairlearn", "Aequitas", "AIF360")  # measured: docs/understand/comparison.md
 
 STYLE = """
   text { font-family: system-ui, 'Segoe UI', 'DejaVu Sans', Arial, sans-serif; fill: #1f2933; }
@@ -78,9 +81,9 @@ def draw_narrow(story: Story) -> str:
         write(20, 66, describe_missing(story), 18, bold=True),
         *draw_data(story, Panel(20, 108, 350, 15)),
         *draw_shortcuts(Panel(20, 425, 350, 15)),
-        *draw_answer(story, Panel(20, 660, 350, 15)),
+        *draw_answer(story, Panel(20, 690, 350, 15)),
     ]
-    return assemble(390, 960, parts)
+    return assemble(390, 990, parts)
 
 
 def describe_missing(story: Story) -> str:
@@ -120,7 +123,7 @@ def draw_data(story: Story, panel: Panel) -> list[str]:
     for kind, label in (("repaid", "repaid"), ("failed", "failed"), ("denied", "denied: unknown")):
         parts.append(f'<circle class="{kind}" cx="{x + 6:.0f}" cy="{y - 5:.0f}" r="6"/>')
         parts.append(write(x + 18, y, label, panel.size))
-        x += 0.56 * panel.size * (len(label) + 4.5)
+        x += 0.5 * panel.size * (len(label) + 4.0)
     return parts
 
 
@@ -133,8 +136,9 @@ def draw_shortcuts(panel: Panel) -> list[str]:
         write(panel.x, y, "0.0 points", 3.2 * size, "quiet", bold=True),
         write(panel.x, y + 2.2 * size, "if denied people are dropped", size),
         write(panel.x, y + 3.6 * size, "or counted as failures.", size),
-        write(panel.x, y + 5.8 * size, "Both shortcuts report 0 for every", size, "quiet"),
-        write(panel.x, y + 7.2 * size, "lender, fair or unfair.", size, "quiet"),
+        write(panel.x, y + 5.6 * size, f"{', '.join(TOOLKITS)}: no warning", size),
+        write(panel.x, y + 7.6 * size, "Both shortcuts report 0 for every", size, "quiet"),
+        write(panel.x, y + 9.0 * size, "lender, fair or unfair.", size, "quiet"),
     ]
 
 
@@ -171,17 +175,8 @@ def draw_scale(story: Story, panel: Panel) -> list[str]:
         box(kind, place(low), panel.y, place(high) - place(low), height)
         for low, high, kind in zones
     ]
-    lower, upper = story.audit.lower, story.audit.upper
-    parts.append(
-        box(
-            "range",
-            place(lower),
-            panel.y + 0.9 * panel.size,
-            place(upper) - place(lower),
-            0.8 * panel.size,
-        )
-    )
     truth = place(story.gap)
+    parts += draw_range(story, place, panel)
     bottom = panel.y + height
     parts.append(
         f'<line class="truth" x1="{truth:.1f}" x2="{truth:.1f}" y1="{panel.y:.1f}" '
@@ -190,33 +185,33 @@ def draw_scale(story: Story, panel: Panel) -> list[str]:
     zone_y = panel.y - 0.4 * panel.size
     parts.append(write(place(0.0), zone_y, "fair", 0.8 * panel.size, "quiet"))
     parts.append(write(place(question.threshold), zone_y, "unfair", 0.8 * panel.size, "quiet"))
-    label_y = panel.y + height + 1.2 * panel.size
-    parts.append(write(panel.x, label_y, "0", 0.85 * panel.size, "quiet"))
-    parts.append(
-        write(
-            truth - 2.6 * panel.size,
-            label_y,
-            f"true gap {100.0 * story.gap:.1f}",
-            0.85 * panel.size,
-        )
-    )
-    parts.append(
-        write(
-            panel.x + panel.width - 5.4 * panel.size,
-            label_y,
-            "50 points",
-            0.85 * panel.size,
-            "quiet",
-        )
-    )
+    size = 0.85 * panel.size
+    label_y = bottom + 1.2 * panel.size
+    truth_x = truth - 2.6 * panel.size
+    highest = f"{100.0 * MAX_GAP:.0f} points"
+    parts.append(write(panel.x, label_y, "0", size, "quiet"))
+    parts.append(write(truth_x, label_y, f"true gap {100.0 * story.gap:.1f}", size))
+    parts.append(write(panel.x + panel.width, label_y, highest, size, "quiet", is_end=True))
     between = f"between {SHOWN_GROUPS[0]} and {SHOWN_GROUPS[1]} applicants"
-    parts.append(write(truth - 2.6 * panel.size, label_y + panel.size, between, 0.85 * panel.size))
+    parts.append(write(truth_x, label_y + panel.size, between, size))
     zone = (
         f"Grey, {100.0 * question.gamma:.0f} to {100.0 * question.threshold:.0f}: "
         "either verdict counts as right."
     )
-    parts.append(write(panel.x, label_y + 2.2 * panel.size, zone, 0.85 * panel.size, "quiet"))
+    parts.append(write(panel.x, label_y + 2.2 * panel.size, zone, size, "quiet"))
     return parts
+
+
+def draw_range(story: Story, place: Callable[[float], float], panel: Panel) -> list[str]:
+    """Draw the established range as a bar that names its ends, right of the true gap."""
+    lower, upper = story.audit.lower, story.audit.upper
+    top = panel.y + 0.65 * panel.size
+    label_x = place(story.gap) + 0.5 * panel.size
+    label = f"range {format_hundredths(lower, upper)}"
+    return [
+        box("range", place(lower), top, place(upper) - place(lower), 1.3 * panel.size),
+        write(label_x, top + 0.95 * panel.size, label, 0.85 * panel.size, "card"),
+    ]
 
 
 def heading(panel: Panel, text: str) -> str:
@@ -224,11 +219,21 @@ def heading(panel: Panel, text: str) -> str:
     return write(panel.x, panel.y, text, 1.25 * panel.size, bold=True)
 
 
-def write(x: float, y: float, text: str, size: float, kind: str = "", *, bold: bool = False) -> str:
-    """Return a line of text."""
+def write(
+    x: float,
+    y: float,
+    text: str,
+    size: float,
+    kind: str = "",
+    *,
+    bold: bool = False,
+    is_end: bool = False,
+) -> str:
+    """Return a line of text that begins at a point, or ends there."""
     weight = ' font-weight="700"' if bold else ""
+    anchor = ' text-anchor="end"' if is_end else ""
     place = f'x="{x:.1f}" y="{y:.1f}" font-size="{size:.1f}"'
-    return f'<text class="{kind}" {place}{weight}>{escape(text)}</text>'
+    return f'<text class="{kind}" {place}{anchor}{weight}>{escape(text)}</text>'
 
 
 def box(kind: str, x: float, y: float, width: float, height: float) -> str:
