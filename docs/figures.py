@@ -83,25 +83,21 @@ def story_blocks(story: Story) -> dict[str, str]:
     gap = f"{100.0 * story.gap:.1f}"
     checked = format_hundredths(story.check.lower, story.check.upper)
     found = format_hundredths(audit.lower, audit.upper)
-    n_denied = sum(counts.denied for counts in story.history.cells.values())
     lowest, highest, approval_gap = most_unlike_approval(story)
     return {
         "demo": "```text\n" + last_step(story) + "\n```",
         "costs": "\n".join(
             [
-                "| | number |",
+                f"| median of {n_runs} audits (seeds 0 to {n_runs - 1}) | number |",
                 "|---|---:|",
-                f"| Denials that the adaptive audit overrides, median of {n_runs} audits "
-                f"(`python tools/typical_run.py`) | {labels} |",
-                f"| Of these, failed loans (80% range) | {median} ({low} to {high}) |",
-                "| Failed loans that the paper's RS-Audit expects, with its printed constants "
-                f"(`make demo`) | {printed} |",
-                f"| The same, with the smallest constants that we can prove | {exact} |",
+                f"| Denials that the adaptive audit overrides | {labels} |",
+                f"| Failed loans among them (80% range) | {median} ({low} to {high}) |",
+                "| Failed loans that the paper's RS-Audit expects, with printed constants / with "
+                f"the smallest that we can prove | {printed} / {exact} |",
                 "",
-                "Every audit meets different applicants, so its cost differs. With "
-                f"{'either constants' if story.exact_cost > n_denied else 'the printed ones'}, "
-                f"RS-Audit needs more failed\nloans than this lender denied applicants "
-                f"({n_denied:,.0f}).",
+                "RS-Audit cannot run on this table, as `equipoise plan` shows. So its figures "
+                "assume unlimited historical data.\n"
+                "(`python tools/typical_run.py`, `make demo`)",
             ]
         ),
         "preview-caption": "\n".join(
@@ -114,27 +110,27 @@ def story_blocks(story: Story) -> dict[str, str]:
                 "(`python -m docs.preview`)*",
             ]
         ),
-        "worked-check": worked_check(story),
-        "worked-plan": worked_plan(story),
+        "check-output": worked_check(story),
+        "plan-output": worked_plan(story),
         "executive-problem": (
-            "So the records lack the outcomes of denied people, "
-            f"{preview.denied_share(story):.0%} of all outcomes in the example below. Every good "
-            "applicant\nwho is in the records was approved, so every group appears to have an "
-            "approval rate of 100%.\n\nThe *gap* compares two groups: it is the difference between "
-            "their approval rates among people who would repay. In the\nexample, both usual "
-            "shortcuts (drop denied applicants, or count them as failures) report a gap of 0 "
-            f"points. The true gap is\n{gap} points."
+            "So the records lack the outcomes of denied people, in the example below "
+            f"{preview.denied_share(story):.0%} of all outcomes.\n\n"
+            "The *gap* is the difference between two groups' approval rates among people who "
+            "would repay. In the example, both\n"
+            "[usual shortcuts](../understand/concepts.md#the-missing-half-of-the-table) report a "
+            f"gap of 0 points. The true gap is {gap} points."
         ),
         "executive-costs": (
-            f"We simulated {n_runs} audits of this lender. Half of them ended after at most "
-            f"{median} failed loans. Eight\nin ten needed between {low} and {high}. The typical "
-            f"audit overrode {labels} denials. Of the {n_runs} verdicts,\n{n_wrong or 'none'} "
-            f"{'were' if n_wrong > 1 else 'was'} wrong.\n\n"
-            f"For example, if a failed loan loses 1,000 dollars, the typical audit loses "
-            f"{median},000 dollars. About\n{failed_in_ten} in 10 overridden "
-            "loans fail, which can harm these customers. So set a minimum, for example of the "
-            "credit score, below which no denial is\noverridden. The verdict then describes "
-            "applicants above it ([how](../understand/legal.md#what-an-override-is))."
+            f"We simulated {n_runs} audits of this lender. Each met different applicants, so the "
+            f"costs differ. The median is {labels}\noverrides and {median} failed loans. Eight in "
+            f"ten audits had between {low} and {high} failed loans. "
+            f"{n_wrong or 'None'} of the {n_runs}\nverdicts {'were' if n_wrong > 1 else 'was'} "
+            "wrong.\n\n"
+            f"If a failed loan loses 1,000 dollars, the typical audit loses {median},000 dollars. "
+            f"About {failed_in_ten} in 10 overridden\nloans fail, which can harm these customers. "
+            "So set a minimum, for example of the credit score, below which no denial is\n"
+            "overridden. The verdict then describes applicants above it "
+            "([how](../understand/legal.md#what-an-override-is))."
         ),
         "caption": (
             f"*A lender with {story.history.cells.total:,g} applicants in four groups. From "
@@ -257,20 +253,20 @@ def worked_example_blocks(finding: Finding, n_denied: int) -> dict[str, str]:
         "worked-example": (
             f"The verdict is {finding.verdict}. The audit overrode {finding.labels:,} denials, and "
             f"{finding.cost:,.0f} of these loans failed. The range of the gap is\n"
-            f"{format_hundredths(finding.lower, finding.upper)} points, and the estimate is "
-            f"{100.0 * (finding.estimate or 0.0):.1f}. The range is wide, because the audit stops "
-            "as soon as the question is answered.\n"
-            f"The true gap of this lender is {gap:.1f} points. Every audit meets different "
-            f"applicants, so its cost differs: {typical['cost']['50%']:,.0f} failed loans are the\n"
-            f"median of {typical['seeds']} audits."
+            f"{format_hundredths(finding.lower, finding.upper)} points "
+            "([why is it so wide?](../faq.md#why-is-the-range-so-wide-when-the-verdict-is-clear)), "
+            f"and the estimate is\n{100.0 * (finding.estimate or 0.0):.1f}. The true gap of this "
+            f"lender is {gap:.1f} points. Other audits meet other applicants, so their costs "
+            f"differ.\nThe median of {typical['seeds']} audits is {typical['cost']['50%']:,} "
+            "failed loans."
         ),
         "executive-audit": (
             "3. **Audit.** It selects denied applicants. You approve them, wait for the outcomes "
             "and record these. In\n   [the worked example](five-minutes.md) it selected "
-            f"{finding.labels:,} of {n_denied:,} denied applicants. Each audit meets\n   "
-            "different applicants, so this number varies. The audit needs each applicant's group, "
-            "such as race, and uses it to\n   choose overrides. Counsel must settle whether this "
-            "is lawful\n   ([why](../understand/legal.md#overrides-that-depend-on-race-or-sex))."
+            f"{finding.labels:,} of {n_denied:,} denied applicants. The audit\n   uses each "
+            "applicant's group, such as race, to choose overrides. Counsel must settle whether "
+            "this is lawful\n"
+            "   ([why](../understand/legal.md#overrides-that-depend-on-race-or-sex))."
         ),
     }
 

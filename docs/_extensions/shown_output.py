@@ -1,10 +1,13 @@
 """Run the shell blocks of tutorials while the site is built, and show what they print.
 
-The sources hold commands only: an output in the site is never older than the program.
+The sources hold commands only: an output in the site is never older than the program. A block of
+figures whose name ends in ``-output`` is for readers of the source, who do not see what commands
+print. The site leaves it out.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -12,6 +15,10 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from tests.acceptance.documents import run_shell_blocks, with_outputs
+
+OUTPUT_FOR_THE_SOURCE = re.compile(
+    r"^<!-- figures: [\w-]+-output -->\n.*?^<!-- end of figures -->\n", re.DOTALL | re.MULTILINE
+)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -30,4 +37,4 @@ def _show(app: Sphinx, page: str, source: list[str]) -> None:
         done = run_shell_blocks(source[0], Path(folder))
     if done.failure:
         raise ExtensionError(f"{page}: {done.failure}")
-    source[0] = with_outputs(source[0], done.outputs)
+    source[0] = with_outputs(OUTPUT_FOR_THE_SOURCE.sub("", source[0]), done.outputs)
