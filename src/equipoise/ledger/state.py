@@ -29,7 +29,7 @@ from equipoise.ledger.verify import (
     digest,
 )
 from equipoise.ledger.waiting import ArrivalRecord, WaitingGroup
-from equipoise.messages.refusals import Refusal, SuggestedCommand, to_python
+from equipoise.messages.refusals import Refusal, to_python
 from equipoise.protocol import ScoreRecord, Ticket, Want
 from equipoise.question import Verdict
 
@@ -380,21 +380,14 @@ class AuditState:
             raise self.refuse(
                 ProtocolError,
                 "other-edition",
-                SuggestedCommand("upgrade", needs_reason=True),
                 edition=self.rules.edition,
                 software=self.settings.software,
                 program_edition=evidence.EDITION,
             )
 
-    def refuse(
-        self,
-        error_class: type[EquipoiseError],
-        code: str,
-        fix: SuggestedCommand | None = None,
-        **facts: Any,
-    ) -> EquipoiseError:
+    def refuse(self, error_class: type[EquipoiseError], code: str, **facts: Any) -> EquipoiseError:
         """Return the error of a refusal, which carries it as data (``error.refusal``)."""
-        refusal = Refusal(code, facts, self.settings.name, fix)
+        refusal = Refusal(code, facts, self.settings.name)
         error = error_class(to_python(refusal))
         error.refusal = refusal
         return error

@@ -43,8 +43,6 @@ from equipoise.ledger.verify import (
     hash_pseudonym,
     person_facts,
 )
-from equipoise.messages.audit_words import OUTCOME_WORDS
-from equipoise.messages.refusals import WAYS_TO_SETTLE, SuggestedCommand
 from equipoise.protocol import Ticket, Want
 
 COPIES_STAY = (
@@ -200,15 +198,9 @@ class TransactionWriter:
             self.touched[person.number] = person
         return person
 
-    def _refuse(
-        self,
-        error_class: type[EquipoiseError],
-        code: str,
-        fix: SuggestedCommand | None = None,
-        **facts: Any,
-    ) -> EquipoiseError:
+    def _refuse(self, error_class: type[EquipoiseError], code: str, **facts: Any) -> EquipoiseError:
         """Return the error of a refusal, in the name of this audit."""
-        return self.state.refuse(error_class, code, fix, **facts)
+        return self.state.refuse(error_class, code, **facts)
 
     # -- duplicates -------------------------------------------------------------------------------
 
@@ -332,25 +324,15 @@ class TransactionWriter:
         """Answer a second outcome of a person: the same one is a duplicate, another a conflict."""
         if person.outcome == outcome:
             return _reply(person, repeated=True)
-        assert person.outcome is not None
         # The conflict is stored although the command is refused: it must not be lost.
         if not person.conflicted:
             self._append_about("conflict", person, told=outcome)
-        word = OUTCOME_WORDS[outcome]
         raise self._refuse(
             Conflict,
             "outcome-conflict",
-            SuggestedCommand(
-                "correct",
-                (person.person, outcome),
-                shell_arguments=(str(person.person), word),
-                needs_reason=True,
-            ),
             person=person.person,
             stored_outcome=person.outcome,
-            stored_word=OUTCOME_WORDS[person.outcome],
             outcome=outcome,
-            word=word,
         )
 
     def _execute(self, command: commands.Execute) -> Reply:
@@ -358,7 +340,7 @@ class TransactionWriter:
         # All other states will do: the message may come after the outcome.
         if person.want != Want.LABEL or person.state == PersonState.WITHDRAWN:
             raise self._refuse(
-                ProtocolError, "nothing-to-execute", person=person.person, state=person.state
+                ProtocolError, "nothing-to-execute", person=person.person, state=str(person.state)
             )
         if person.executed:
             return _reply(person, repeated=True)
@@ -376,9 +358,9 @@ class TransactionWriter:
                 ProtocolError,
                 "wrong-state",
                 person=person.person,
-                state=person.state,
-                states=" or ".join(states_before),
-                action=kind.replace("_", " "),
+                state=str(person.state),
+                states=[str(state_before) for state_before in states_before],
+                action=kind,
             )
         # An outcome that is given up may have been a failure, so it costs what was held for it.
         cost = person.hold if kind == "written_off" else None
@@ -409,8 +391,7 @@ class TransactionWriter:
                 ProtocolError,
                 "request-open",
                 person=person.person,
-                state=person.state,
-                ways=WAYS_TO_SETTLE[person.state],
+                state=str(person.state),
             )
         proposal_reply = self._propose("erased", {"person": person.number})
         if proposal_reply is not None:
@@ -482,12 +463,14 @@ class TransactionWriter:
         head = self.rules.head
         committed = head.spent + head.reserved  # what is held may still have to be paid
         if command.budget is not None and command.budget < committed:
-            money = self.state.settings.money
+            settings = self.state.settings
             raise self._refuse(
                 ProtocolError,
                 "budget-committed",
-                least=money(committed),
-                budget=money(command.budget),
+                least=committed,
+                budget=command.budget,
+                currency=settings.currency,
+                decimals=settings.decimals,
             )
         return self._change(
             "budget",
@@ -598,7 +581,7 @@ class TransactionWriter:
         earlier_decision = "rejected" if kind == "rejected" else "approved"
         if decision != earlier_decision:
             raise self._refuse(
-                ProtocolError, "proposal-decided", proposal=number, decision=earlier_decision
+                ProtocolError, "proposal-decided", proposal=number, earlier=earlier_decision
             )
         # As the first time: a rejection is about the proposal, a change about a person or nobody.
         if kind == "rejected":

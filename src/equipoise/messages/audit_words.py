@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 OUTCOME_WORDS: Mapping[int, str] = {0: "bad", 1: "good"}
 """Outcome -> its word, which the command line understands as well."""
+DECISION_WORDS: Mapping[int, str] = {0: "denied", 1: "approved"}
+"""Decision -> its word."""
 REPLY_TEXT: Mapping[str, str] = {
     "SCORE_ONLY": "nothing to do (looked at, and not drawn to be asked)",
     "RESERVED": "override this denial, and tell how it goes",
@@ -44,6 +46,12 @@ PERSON_STATE_WORDS: Mapping[str, str] = {
     "WRITTEN_OFF": "outcome given up",
 }
 """State of a person -> its words in lists and on the dashboard."""
+MOVE_WORDS: Mapping[str, str] = {
+    "withdrawn": "withdrawn",
+    "overdue": "marked as overdue",
+    "written_off": "written off",
+}
+"""Type of an event that changes a request -> what becomes of the request."""
 UNCHANGED_TEXT: Mapping[str, str] = {
     "RESUMED": "nothing to resume",
     "UPGRADED": "nothing to upgrade",

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from equipoise.messages import refusals
 from equipoise.messages.problem import Message, OpenChoice, ReadingProposal
+from equipoise.messages.refusals import Refusal
 from equipoise.messages.texts import Placeholder, fill_in
 
 FIELD_TITLES: Mapping[str, str] = {
@@ -114,6 +116,11 @@ NAIVE_ANSWERS: Mapping[str, tuple[str, str]] = {
     ),
 }
 """Naive answer of a check -> what it is called, and why it is no answer."""
+COMMAND_TITLES: Mapping[str, str] = {
+    "correct": "“Correct an outcome” under “Enter data”",
+    "upgrade": "the command “upgrade”, on the command line or over HTTP",
+}
+"""Command that a refusal suggests -> where somebody in a browser finds it."""
 GROUP_CHOICES: Mapping[str, str] = {
     "compare": "compare",
     "leave_out": "count, do not compare",
@@ -173,6 +180,12 @@ class FieldContent:
 def describe(message: Message) -> str:
     """Return the text of a message for the form."""
     return fill_in(message, FORM)
+
+
+def describe_refusal(refusal: Refusal) -> str:
+    """Return why an audit refuses a command, with the form of the page that helps."""
+    fix = refusal.fix
+    return refusals.fill_in(refusal, "" if fix is None else COMMAND_TITLES[fix.method])
 
 
 def describe_unread_table(problems: Sequence[Message]) -> str:

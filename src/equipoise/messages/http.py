@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from equipoise.messages import refusals
 from equipoise.messages.problem import Message
+from equipoise.messages.refusals import Refusal
 from equipoise.messages.texts import Placeholder, fill_in
 
 
@@ -33,6 +35,16 @@ def _to_json(value: Any) -> str:
 
 
 JSON = JsonSpelling()
+
+
+def describe_refusal(refusal: Refusal) -> str:
+    """Return why an audit refuses a command, with the command to send that helps."""
+    fix = refusal.fix
+    if fix is None:
+        return refusals.fill_in(refusal, "")
+    command = {"command": fix.method, **fix.arguments, "why": Placeholder("REASON")}
+    members = ", ".join(JSON.setting(name, value) for name, value in command.items())
+    return refusals.fill_in(refusal, f"{{{members}}}")
 
 
 def describe(message: Message) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from equipoise.messages import refusals
+from equipoise.messages.audit_words import OUTCOME_WORDS
 from equipoise.messages.problem import Message, OpenChoice, ReadingProposal, list_choices_once
 from equipoise.messages.python import ending_of, numbered
 from equipoise.messages.refusals import Refusal
@@ -146,10 +147,14 @@ def describe_refusal(refusal: Refusal) -> str:
     fix = refusal.fix
     if fix is None:
         return refusals.fill_in(refusal, "")
-    command = shlex.join(["equipoise", "audit", fix.method, refusal.audit, *fix.shell_arguments])
-    if fix.needs_reason:  # only the person knows it, so it stays a placeholder
-        command += " --why REASON"
-    return refusals.fill_in(refusal, command)
+    arguments = [_spell_argument(name, value) for name, value in fix.arguments.items()]
+    command = shlex.join(["equipoise", "audit", fix.method, refusal.audit, *arguments])
+    # Only the person knows the reason, so it stays a placeholder.
+    return refusals.fill_in(refusal, f"{command} --why REASON")
+
+
+def _spell_argument(name: str, value: Any) -> str:
+    return OUTCOME_WORDS[value] if name == "outcome" else str(value)
 
 
 def _quote(word: str) -> str:
