@@ -88,11 +88,13 @@ def story_blocks(story: Story) -> dict[str, str]:
         "demo": "```text\n" + last_step(story) + "\n```",
         "costs": "\n".join(
             [
-                f"| median of {n_runs} audits (seeds 0 to {n_runs - 1}) | number |",
+                "| | number |",
                 "|---|---:|",
-                f"| Denials that the adaptive audit overrides | {labels} |",
-                f"| Failed loans among them (80% range) | {median} ({low} to {high}) |",
-                "| Failed loans that the paper's RS-Audit expects, with printed constants / with "
+                "| Denials that the adaptive audit overrides, median of "
+                f"{n_runs} audits (seeds 0 to {n_runs - 1}) | {labels} |",
+                "| Failed loans among them, median of the same audits (80% range) "
+                f"| {median} ({low} to {high}) |",
+                "| Failed loans in the paper's RS-Audit on average, with printed constants / with "
                 f"the smallest that we can prove | {printed} / {exact} |",
                 "",
                 "RS-Audit cannot run on this table, as `equipoise plan` shows. So its figures "
