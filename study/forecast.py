@@ -34,6 +34,7 @@ from equipoise.planning.forecasts import (
     Forecaster,
     ForecastParts,
     median_cost,
+    range_factors,
 )
 from equipoise.planning.scenarios import Scenario, scenarios
 from equipoise.planning.trial_runs import run_trial
@@ -144,6 +145,7 @@ def measure(case: Case | None, runs: int) -> Row | None:
             "other": parts.other_work if np.isfinite(parts.other_work) else None,
             "pilot": parts.pilot_cost,
             "far": parts.distance,
+            "open": parts.is_open_ended,
         },
         "rows": case.past.cells.total if not case.past.exact else None,
         "groups": len(case.past.cells),
@@ -162,6 +164,7 @@ def parts_of(row: Row) -> ForecastParts:
         pilot_cost=kept["pilot"],
         distance=kept["far"],
         labels=np.zeros(0),
+        is_open_ended=bool(kept["open"]),
     )
 
 
@@ -227,8 +230,11 @@ def judge(rows: Sequence[Row], by: ForecastConstants) -> list[tuple[str, str, st
     ratio = np.array([median(row) / median_cost(parts_of(row), by) for row in known])
     inside, audits = 0, 0
     for row in known:
-        low, high = by.spread[Verdict(row["parts"]["verdict"])][row["parts"]["far"] < 1.0]
-        middle = median_cost(parts_of(row), by)
+        parts = parts_of(row)
+        low, high = range_factors(parts, row["groups"], by)
+        if parts.is_open_ended:  # where a plan gives no upper figure
+            high = np.inf
+        middle = median_cost(parts, by)
         costs = [np.inf if cost is None else cost for cost in row["costs"]]
         inside += sum(low * middle <= cost <= high * middle for cost in costs)
         audits += len(costs)

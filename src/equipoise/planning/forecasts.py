@@ -32,7 +32,9 @@ class ForecastConstants(NamedTuple):
     """What ``python -m study forecast`` fits: the constants of :func:`median_cost`, and the spread.
 
     A spread has the 10% and 90% quantiles of the cost as multiples of the median: first where the
-    wrong answer is an epsilon or more away, then where it is nearer.
+    wrong answer is an epsilon or more away, then where it is nearer. With each group after the
+    second the 90% quantile grows by ``spread_per_group``: the more pairs of groups there are, the
+    less a forecast knows of which of them will take longest.
     """
 
     work_scale: Mapping[Verdict, float] = {Verdict.FAIR: 0.62, Verdict.UNFAIR: 0.80}
@@ -43,6 +45,7 @@ class ForecastConstants(NamedTuple):
         Verdict.FAIR: ((0.6, 1.75), (0.37, 2.1)),
         Verdict.UNFAIR: ((0.5, 2.2), (0.5, 1.9)),
     }
+    spread_per_group: float = 0.05
 
 
 FITTED_CONSTANTS = ForecastConstants()
@@ -310,6 +313,16 @@ def median_cost(parts: ForecastParts, constants: ForecastConstants = FITTED_CONS
     return float(work_cost * distance_factor * grey_zone_factor + pilot_cost)
 
 
+def range_factors(
+    parts: ForecastParts, n_groups: int, constants: ForecastConstants = FITTED_CONSTANTS
+) -> tuple[float, float]:
+    """Return the 10% and 90% quantiles of a case's cost as multiples of the median."""
+    is_near = parts.distance < 1.0
+    low_factor, high_factor = constants.spread[parts.verdict][is_near]
+    groups_after_second = max(n_groups - 2, 0)
+    return low_factor, high_factor * (1.0 + constants.spread_per_group * groups_after_second)
+
+
 class Forecaster:
     """Forecasts of many cases for one past, question and price list."""
 
@@ -348,8 +361,7 @@ class Forecaster:
                 people=0.0,
             )
         median = median_cost(parts)
-        is_near = parts.distance < 1.0
-        low_factor, high_factor = FITTED_CONSTANTS.spread[parts.verdict][is_near]
+        low_factor, high_factor = range_factors(parts, len(self._work_now.groups))
         low = low_factor * median
         high = None if parts.is_open_ended else high_factor * median
         label_counts = parts.labels * median / max(parts.work, 1e-9)
