@@ -334,7 +334,7 @@ def test_an_audit_is_managed_from_the_shell(ledger: str, tmp_path: Path) -> None
     audit("ask", "bert", "B", 0)
     assert "settle the request first" in audit("erase", "bert", code=2)
     audit("withdraw", "bert", "--actor", "anna")
-    assert "runs: equipoise audit scrub loans" in audit("erase", "bert")
+    assert "once for many erasures: equipoise audit scrub loans" in audit("erase", "bert")
     assert "1 of them still in the files" in audit("status")
     assert audit("scrub").strip() == "erased"
     assert audit("upgrade", "--why", "a new release").strip() == "nothing to upgrade"

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from equipoise.cli.replies import describe_reply, with_scrub_command
 from equipoise.errors import Conflict, InvalidInput, ProtocolError, UnknownName
 from equipoise.ledger import LiveAudit, list_audits
 from equipoise.ledger.commands import Correct
@@ -106,7 +107,10 @@ def test_advice_can_be_pasted_into_a_shell(ledger: str) -> None:
     advice = describe_refusal(refusal.value.refusal).partition("equipoise ")[2]
     words = ["audit", "correct", "loans & more", "Anna B; rm *", "bad", "--why", "REASON"]
     assert shlex.split(advice) == words
-    assert "audit scrub 'loans & more'" in live.erase("Anna B; rm *").why
+    reply = live.erase("Anna B; rm *")
+    text = with_scrub_command(live, reply, describe_reply(reply)).text
+    assert isinstance(text, str)
+    assert text.endswith("equipoise audit scrub 'loans & more'")
 
 
 def test_money_follows_the_states(either: str) -> None:

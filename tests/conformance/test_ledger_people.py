@@ -211,7 +211,7 @@ def test_an_erased_person_is_gone_and_everything_stays_provable(
     live = filled(either)
     before, point = live.status(), live.checkpoint()
     left = live.erase(SECRET)
-    assert (left.state, "audit scrub loans" in left.why) == ("UNLINKED", True)
+    assert (left.state, "scrubs the ledger" in left.why) == ("UNLINKED", True)
     assert live.erase(SECRET).repeated  # and whoever was never known
     assert "1 of them still in the files" in str(live.status())
     assert live.scrub().state == "ERASED"
@@ -285,7 +285,7 @@ def test_erased_is_not_said_by_who_may_not_rewrite_tables(on_postgres: str) -> N
         assert writer.erase(SECRET).state == "UNLINKED"
         left = writer.scrub()
         assert left.state == "UNLINKED"
-        assert "until its owner, postgres, runs" in left.why
+        assert "until its owner, postgres, scrubs the ledger" in left.why
         assert holding(on_postgres, SECRET)
         writer.close_ledger()
     assert live.scrub().state == "ERASED"

@@ -18,7 +18,7 @@ from equipoise.cli.option_values import (
     parse_verdicts,
     parse_whole_numbers,
 )
-from equipoise.cli.replies import describe_reply, with_verdict
+from equipoise.cli.replies import describe_reply, with_scrub_command, with_verdict
 from equipoise.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -241,7 +241,8 @@ def approve(
     """Approve a proposal of another person and carry it out."""
     live = shared.open_audit(ledger, name, actor)
     finding_before = live.finding
-    answer = describe_reply(live.approve(proposal))
+    reply = live.approve(proposal)
+    answer = with_scrub_command(live, reply, describe_reply(reply))
     show(with_verdict(live, answer, finding_before), json)
 
 
@@ -269,7 +270,8 @@ def erase(
 ) -> None:
     """Erase a person. Pseudonym and key leave the tables. The chain can still be verified."""
     live = shared.open_audit(ledger, name, actor)
-    show(describe_reply(live.erase(person)), json)
+    reply = live.erase(person)
+    show(with_scrub_command(live, reply, describe_reply(reply)), json)
 
 
 def scrub(

@@ -36,6 +36,14 @@ def describe_reply(reply: Reply, command: object = None) -> Output:
     return Output(reply, f"{text}{as_before}{reason}")
 
 
+def with_scrub_command(live: LiveAudit, reply: Reply, answer: Output) -> Output:
+    """Return an answer with the command that removes what an erasure left in the files."""
+    if reply.state != "UNLINKED":
+        return answer
+    command = f"equipoise audit scrub {shlex.quote(live.row.name)}"
+    return replace(answer, text=f"{answer.text}\nonce for many erasures: {command}")
+
+
 def with_verdict(live: LiveAudit, answer: Output, finding_before: Finding | None = None) -> Output:
     """Return an answer with the present verdict, and the earlier one if it was taken back."""
     finding = live.finding

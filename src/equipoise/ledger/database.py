@@ -32,6 +32,7 @@ from equipoise.errors import (
     require_kind,
     require_non_negative,
 )
+from equipoise.messages.refusals import Refusal, to_python
 
 
 def driver_errors() -> tuple[type[Exception], ...]:
@@ -279,14 +280,19 @@ class Database:
         self.require_own_process()
         if self.path is not None and not self.path.exists():
             if not create:
-                raise LedgerError(
-                    f"no ledger at {self.display_url}; make one with: equipoise audit new"
-                )
+                raise self.no_ledger()
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # The seed is in it. SQLite gives its journal files the rights of the file.
             with suppress(FileExistsError):
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         _handles.add(self)
+
+    def no_ledger(self) -> LedgerError:
+        """Return the error of a place that has no ledger."""
+        refusal = Refusal("no-ledger", {"ledger": self.display_url})
+        error = LedgerError(to_python(refusal))
+        error.refusal = refusal
+        return error
 
     @property
     def is_in_memory(self) -> bool:

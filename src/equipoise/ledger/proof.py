@@ -154,7 +154,7 @@ def _verify_and_repeat(
         return replace(
             proof,
             statistics=f"not repeated: this program has edition {evidence.EDITION}; use equipoise "
-            f"{state.settings.software}, or 'equipoise audit upgrade'",
+            f"{state.settings.software}, or upgrade the audit",
         )
     finding = state.finding()
     verdict = None if finding is None else finding.verdict.value

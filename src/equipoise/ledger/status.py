@@ -183,7 +183,7 @@ class Status(JsonValue, Displayable):
         if self.erased:
             text = _count(self.erased, "person")
             if self.unscrubbed:
-                text += f", {self.unscrubbed:,} of them still in the files: run audit scrub"
+                text += f", {self.unscrubbed:,} of them still in the files: to be scrubbed"
             notes.append(("erased", text))
         if self.taken_back:
             notes.append(("earlier", self.no_more))
@@ -192,7 +192,7 @@ class Status(JsonValue, Displayable):
                 (
                     "EDITION",
                     f"{self.edition} of the statistics; this program has {evidence.EDITION}: to be "
-                    "read and verified, not continued (equipoise audit upgrade)",
+                    "read and verified, not continued before it is upgraded",
                 )
             )
         notes += [("WAITING", str(group)) for group in self.waiting]

@@ -112,9 +112,7 @@ class Store(Database):
             if _version(connection) == VERSION:
                 return
         if not create:
-            raise LedgerError(
-                f"no ledger in {self.display_url}; make one with: equipoise audit new"
-            )
+            raise self.no_ledger()
         with self.transaction() as connection:
             if self.kind == "postgresql":
                 # Two programs may find the database empty at the same moment.
@@ -320,7 +318,7 @@ class Store(Database):
             return ""
         return (
             f"copies stay in {self.display_url}-wal while another program reads the ledger: "
-            "let it end, then run 'equipoise audit scrub'"
+            "let it end, then scrub the ledger again"
         )
 
 
@@ -339,8 +337,8 @@ def _scrub_postgres(connection: Connection) -> str:
     owner_query = "SELECT tableowner FROM pg_tables WHERE tablename = 'people'"
     owner = connection.run(owner_query).fetchone()[0]
     return (
-        f"copies stay in the files of table 'people' until its owner, {owner}, runs "
-        "'equipoise audit scrub' or: VACUUM FULL people"
+        f"copies stay in the files of table 'people' until its owner, {owner}, scrubs the ledger "
+        "or runs: VACUUM FULL people"
     )
 
 

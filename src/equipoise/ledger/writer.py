@@ -7,7 +7,6 @@ rule book (:class:`~equipoise.ledger.verify.LedgerRules`), which applies it befo
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
@@ -47,7 +46,7 @@ from equipoise.protocol import Ticket, Want
 
 COPIES_STAY = (
     "the name is in no table any more; copies stay in the database's files until somebody who may "
-    "rewrite them runs: equipoise audit scrub {}"
+    "rewrite them scrubs the ledger"
 )
 
 
@@ -431,7 +430,7 @@ class TransactionWriter:
         # The name is out of the tables, but not out of the unused space of the database's files.
         if kind == "erased" and rules.people.scrubbed < rules.people.erased:
             state = "UNLINKED"
-            why = COPIES_STAY.format(shlex.quote(self.state.settings.name))
+            why = COPIES_STAY
         has_ended = rules.concluded is not None or rules.verdict is not None
         # "RESUMED" would promise that people are asked again.
         if kind in ("paused", "resumed") and has_ended:

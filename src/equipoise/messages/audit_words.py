@@ -69,8 +69,8 @@ DONE_SENTENCES: Mapping[str, str] = {
     "correct": "The outcome is corrected. The log keeps the first one.",
     "overdue": "The outcome is marked as overdue.",
     "write_off": "The outcome is given up.",
-    "erase": "The pseudonym was removed from the tables. To remove its copies from the database's "
-    "files, run 'equipoise audit scrub', once for many erasures.",
+    "erase": "The pseudonym was removed from the tables. Copies stay in the database's files until "
+    "whoever runs the server scrubs them, once for many erasures.",
     "set_budget": "The budget is changed.",
     "paused": "The audit is paused.",
     "resumed": "The audit goes on.",

@@ -22,6 +22,7 @@ from equipoise.messages.audit_words import (
 )
 
 SENTENCES: Mapping[str, str] = {
+    "no-ledger": "no ledger at {ledger}; begin an audit there first",
     "key-used": (
         "'key' {key!r} was used for another command, event {event} ({event_type}); give every "
         "command a key of its own"

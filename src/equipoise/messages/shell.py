@@ -54,6 +54,9 @@ OPTIONS: Mapping[str, str | None] = {
 }
 """The same, with arguments of a comparison and of a new audit that messages mention."""
 
+MORE_TO_RUN: Mapping[str, str] = {"no-ledger": "equipoise audit new"}
+"""Code of a refusal -> the command that helps, where it is not one of an audit."""
+
 
 class ShellSpelling:
     """Writes arguments as options of the command line: ``--unknown bounds``."""
@@ -146,7 +149,9 @@ def describe_refusal(refusal: Refusal) -> str:
     """Return why an audit refuses a command, with the command of the shell that helps."""
     fix = refusal.fix
     if fix is None:
-        return refusals.fill_in(refusal, "")
+        text = refusals.fill_in(refusal, "")
+        more = MORE_TO_RUN.get(refusal.code)
+        return text if more is None else f"{text}: {more}"
     arguments = [_spell_argument(name, value) for name, value in fix.arguments.items()]
     command = shlex.join(["equipoise", "audit", fix.method, refusal.audit, *arguments])
     # Only the person knows the reason, so it stays a placeholder.
