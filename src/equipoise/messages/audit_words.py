@@ -12,6 +12,18 @@ OUTCOME_WORDS: Mapping[int, str] = {0: "bad", 1: "good"}
 """Outcome -> its word, which the command line understands as well."""
 DECISION_WORDS: Mapping[int, str] = {0: "denied", 1: "approved"}
 """Decision -> its word."""
+SKIP_REASONS: Mapping[str, str] = {
+    "approved": "approved: there is no denial to override",
+    "budget": "the budget is spent or held",
+    "concluded": "the audit is concluded",
+    "decided": "the audit has its verdict",
+    "in_flight": "as many overrides as allowed are out",
+    "left_out": "this group is not compared",
+    "lottery": "not drawn in the lottery",
+    "not_wanted": "another group is wanted now",
+    "paused": "the audit is paused",
+}
+"""Why nothing is wanted of a person -> its words."""
 REPLY_TEXT: Mapping[str, str] = {
     "SCORE_ONLY": "nothing to do (looked at, and not drawn to be asked)",
     "RESERVED": "override this denial, and tell how it goes",
@@ -23,15 +35,7 @@ REPLY_TEXT: Mapping[str, str] = {
     "WITHDRAWN": "withdrawn, the outcome stays unknown",
     "UNUSED": "withdrawn before: this outcome is not used",
     "WRITTEN_OFF": "written off, the outcome stays unknown",
-    "approved": "nothing to do (approved: there is no denial to override)",
-    "budget": "nothing to do (the budget is spent or held)",
-    "concluded": "nothing to do (the audit is concluded)",
-    "decided": "nothing to do (the audit has its verdict)",
-    "in_flight": "nothing to do (as many overrides as allowed are out)",
-    "left_out": "nothing to do (this group is not compared)",
-    "lottery": "nothing to do (not drawn in the lottery)",
-    "not_wanted": "nothing to do (another group is wanted now)",
-    "paused": "nothing to do (the audit is paused)",
+    **{code: f"nothing to do ({reason})" for code, reason in SKIP_REASONS.items()},
 }
 """Key of a reply, a person's state or why nothing is wanted -> what to do now, or what is known."""
 PERSON_STATE_WORDS: Mapping[str, str] = {
@@ -52,6 +56,10 @@ MOVE_WORDS: Mapping[str, str] = {
     "written_off": "written off",
 }
 """Type of an event that changes a request -> what becomes of the request."""
+AUDIT_STATE_WORDS: Mapping[str, str] = {"paused": "paused", "running": "in progress"}
+"""State of an audit without a verdict -> its words."""
+PAUSE_SENTENCE = "The audit requests no overrides until it is resumed. Outcomes still count."
+"""What a pause does."""
 UNCHANGED_TEXT: Mapping[str, str] = {
     "RESUMED": "nothing to resume",
     "UPGRADED": "nothing to upgrade",

@@ -7,12 +7,12 @@ from typing import Any
 
 from equipoise.display import Row
 from equipoise.ledger.settings import Settings
-from equipoise.messages.audit_words import ACTION_TEXT, PROPOSAL_TEXT
+from equipoise.messages.audit_words import ACTION_TEXT, OUTCOME_WORDS, PROPOSAL_TEXT
 
 
 def describe_proposal(command: str, arguments: Mapping[str, Any], settings: Settings) -> str:
     """Return in plain words what was proposed."""
-    action = PROPOSAL_TEXT.get(command, command)
+    action = PROPOSAL_TEXT[command]
     details = "; ".join(describe_event(command, arguments, settings))
     return f"{action}: {details}" if details else action
 
@@ -37,7 +37,7 @@ def log_rows(events: Iterable[Mapping[str, Any]], settings: Settings) -> list[Ro
 def _describe_action(event_type: str, data: Mapping[str, Any]) -> str:
     if event_type == "verdict" and data["finding"] is None:  # a correction undid it
         return "took back the verdict"
-    return ACTION_TEXT.get(event_type, event_type.replace("_", " "))
+    return ACTION_TEXT[event_type]
 
 
 def describe_event(event_type: str, data: Mapping[str, Any], settings: Settings) -> list[str]:
@@ -64,7 +64,7 @@ def describe_event(event_type: str, data: Mapping[str, Any], settings: Settings)
 
 
 def _correction(data: Mapping[str, Any], settings: Settings) -> list[str]:
-    return ["good" if data.get("outcome") else "bad"]
+    return [OUTCOME_WORDS[data["outcome"]]]
 
 
 def _budget(data: Mapping[str, Any], settings: Settings) -> list[str]:

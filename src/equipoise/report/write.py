@@ -24,6 +24,7 @@ from equipoise.history import History, Past
 from equipoise.history.history import past_rows
 from equipoise.ledger import LiveAudit
 from equipoise.ledger.inputs import file_name
+from equipoise.messages import audit_words
 from equipoise.messages.answer import build_answer, name_gap_unit
 from equipoise.metrics import METRICS
 from equipoise.question import Question
@@ -285,6 +286,7 @@ def template_environment(package: str) -> Environment:
         shell=shlex.quote,
     )
     templates.globals.update(
+        audit_words=audit_words,
         build_answer=build_answer,
         name_gap_unit=name_gap_unit,
         event_log=event_log,

@@ -20,7 +20,6 @@ from equipoise.ledger.verify import PersonRecord, PersonState
 from equipoise.messages.audit_words import (
     DONE_SENTENCES,
     IRREVERSIBLE_EFFECTS,
-    PERSON_STATE_WORDS,
     WANT_SENTENCES,
 )
 from equipoise.people import (
@@ -195,7 +194,6 @@ def _people_page(
         state=state,
         conflicted=conflicted,
         sought=sought,
-        state_words=PERSON_STATE_WORDS,
     )
 
 
