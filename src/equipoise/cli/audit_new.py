@@ -1,4 +1,4 @@
-"""``equipoise audit new``: begin an audit on past decisions."""
+"""``equipoise audit new``: begin an audit on historical data."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def new(
     actor: shared.Actor = None,
     json: shared.Json = False,
 ) -> None:
-    """Begin an audit on past decisions.
+    """Begin an audit on historical data.
 
     Example: equipoise audit new loans past.csv -g race -d approved -o repaid --metric
     equal_opportunity --budget 500000

@@ -121,7 +121,7 @@ def ask(
 ) -> None:
     """Ask whether to override a denial, for one person or for each row of a file.
 
-    The reply says whether to override. A person who is not requested now is not requested later.
+    The reply shows whether to override the denial. The audit never chooses a skipped person later.
 
     Example: equipoise audit ask loans applicant-4711 Black 0
     """

@@ -1,4 +1,4 @@
-"""``equipoise check``: what past decisions alone say, next to what they seem to say."""
+"""``equipoise check``: what historical data alone prove, next to what they seem to say."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ChecksFile = Annotated[
     Path | None,
     typer.Option(
         "--append",
-        help="Add the answer to this .parquet file; equipoise trend draws it over time.",
+        help="Add the answer to this .parquet file. equipoise trend draws it over time.",
         metavar="FILE",
     ),
 ]
@@ -43,9 +43,10 @@ Assumptions = Annotated[
     list[str] | None,
     typer.Option(
         "--assume",
-        help="An assumption, may be repeated: denied-no-better (than the approved of their group), "
-        "at-most:GROUP=0.4 or at-least:GROUP=0.1 (so many of the denied would do well), "
-        "deciders-as-random (with --decider: cases fall to deciders as if at random).",
+        help="An assumption. May be repeated. denied-no-better: denied people do no better than "
+        "approved ones of their group. at-most:GROUP=0.4 or at-least:GROUP=0.1: at most 40%, or at "
+        "least 10%, of the group's denied people would do well. deciders-as-random, with "
+        "--decider: cases reach deciders as if at random.",
         metavar="WHAT",
         rich_help_panel=shared.QUESTION_PANEL,
     ),

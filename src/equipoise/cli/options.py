@@ -95,8 +95,8 @@ Metrics = Annotated[
     list[str],
     typer.Option(
         "--metric",
-        help=f"One of: {', '.join(METRICS)}. Several joined by + are one question. check takes it "
-        "again, or all, for several questions.",
+        help=f"One of: {', '.join(METRICS)}. Join several by + for one question about all of them. "
+        "For several questions, check takes --metric repeatedly, or --metric all.",
         metavar="NAME",
         rich_help_panel=QUESTION_PANEL,
     ),

@@ -1,4 +1,4 @@
-"""Options that say where past decisions are and how to read them, the same for every command."""
+"""Options that name the historical data and how to read them, the same for every command."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ QUESTION_PARAMETERS = {
 }
 """Entry of a kept question -> the parameter of a command that overrides it."""
 
-DATA_PANEL = "Past decisions"
-VALUES_PANEL = "Values in the past decisions"
+DATA_PANEL = "Historical data"
+VALUES_PANEL = "Values in the historical data"
 PLACES_PANEL = "Where and when"
 
 
@@ -176,7 +176,7 @@ DeciderColumn = Annotated[
     str | None,
     _column(
         "--decider",
-        help="Column that names who decided, for --deciders of check.",
+        help="Column that names who decided, for check --assume deciders-as-random.",
         panel=VALUES_PANEL,
     ),
 ]

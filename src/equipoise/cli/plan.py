@@ -1,4 +1,4 @@
-"""``equipoise plan``: what an audit would cost on these past decisions."""
+"""``equipoise plan``: what an audit would cost on these historical data."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ TrialRuns = Annotated[
     int,
     typer.Option(
         "--trial-runs",
-        help="Simulate the audit this many times in every case, for sharper figures. How long that "
-        "takes is said first.",
+        help="Simulate the audit this many times in every case, for sharper figures. The command "
+        "first shows how long that takes.",
     ),
 ]
 TIME_PANEL = "Time and money"
@@ -31,8 +31,8 @@ ArrivalsPerDay = Annotated[
     float | None,
     typer.Option(
         "--arrivals-per-day",
-        help="People who arrive on a day, approved ones included: adds when audits end. Without "
-        "it the dates of --date count.",
+        help="People who arrive on a day, approved ones included. The plan then shows when audits "
+        "end. Default: counted from the dates of --date.",
         rich_help_panel=TIME_PANEL,
     ),
 ]
@@ -48,7 +48,7 @@ PlanBudget = Annotated[
     float | None,
     typer.Option(
         "--budget",
-        help="Adds the chance of a verdict within this cost, and the smallest margin (epsilon) "
+        help="Show the chance of a verdict within this cost, and the smallest margin (epsilon) "
         "for which it is 80%.",
         rich_help_panel=TIME_PANEL,
     ),

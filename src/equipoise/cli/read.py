@@ -21,7 +21,7 @@ Files = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="FILE",
-        help="The table of past decisions, and the file of outcomes if there is a second one.",
+        help="The table of historical data, and the file of outcomes if there is a second one.",
         show_default=False,
     ),
 ]

@@ -64,8 +64,8 @@ Demonstration = Annotated[
     bool,
     typer.Option(
         "--demo/--no-demo",
-        help="With three demonstration audits: one in progress, at which simulated people keep "
-        "arriving, one that waits for approval, and one that has ended.",
+        help="Add three demonstration audits of simulated people: one in progress, one that waits "
+        "for approval, and one that has ended.",
         envvar="EQUIPOISE_DEMO",
     ),
 ]
@@ -82,9 +82,9 @@ def serve(
 ) -> None:
     """Serve the audits of a ledger: an API for programs, a dashboard for people.
 
-    A link that logs in for a day is printed as long as no token was ever made by hand (equipoise
-    token new). After that nothing but the command gives access, also if all tokens have expired.
-    Everything else is set by the environment: EQUIPOISE_SECRET_KEY, EQUIPOISE_BODY_LIMIT and so on.
+    At the start it prints a link that logs you in for a day. After you have made the first token by
+    hand (equipoise token new) it prints no more links, even if all tokens have expired. Environment
+    variables set everything else, for example EQUIPOISE_SECRET_KEY and EQUIPOISE_BODY_LIMIT.
     """
     require_extra()
     import uvicorn
