@@ -1,10 +1,16 @@
 """The JSON that programs send to ``/v1`` and get from it.
 
-Names of classes and fields in this file are names of the API: the OpenAPI description shows them,
-and clients depend on them. Renaming something elsewhere in the package changes nothing here.
+Names of classes and fields are names of the API: the OpenAPI description shows them, and clients
+depend on them. They come from three places:
 
-Commands are the exception. Their JSON is defined with them, in ``ledger/commands.py``, because a
-client of this package sends what ``Command.to_dict`` writes.
+- Models of this file. Renaming something elsewhere in the package changes nothing about them.
+- Results that travel as their ``to_dict`` writes them: ``Status``, ``Finding`` and ``Plan``, with
+  all that is inside of them.
+- Commands (``ledger/commands.py``), because a client of this package sends what
+  ``Command.to_dict`` writes.
+
+To rename a field of the last two is to change the API. ``tests/unit/service/test_wire.py`` has
+their names, so that this does not happen by accident.
 """
 
 from __future__ import annotations
