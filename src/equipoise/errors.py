@@ -95,18 +95,30 @@ class LedgerError(EquipoiseError):
     """The ledger could not store or read: locked, full, damaged, or of a newer version."""
 
 
+_PACKAGES = {  # extras of pyproject.toml of which one package alone is not enough
+    "lake": "deltalake pyarrow",
+    "postgres": "'psycopg[binary]'",
+    # Without uvloop, which cannot be installed everywhere and only makes the server faster.
+    "serve": "fastapi uvicorn python-multipart prometheus-client itsdangerous pydantic-settings "
+    "httpx",
+}
+
+
 class MissingExtra(EquipoiseError, ImportError):
     """An optional dependency is needed and not installed.
+
+    The message has the command that installs it, wherever Equipoise itself was installed from.
 
     Examples
     --------
     >>> raise MissingExtra("matplotlib", extra="report", purpose="plots")
     Traceback (most recent call last):
-    equipoise.errors.MissingExtra: plots need 'matplotlib': pip install 'equipoise[report]'
+    equipoise.errors.MissingExtra: plots need 'matplotlib': pip install matplotlib
     """
 
     def __init__(self, package: str, *, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} need {package!r}: pip install 'equipoise[{extra}]'")
+        packages = _PACKAGES.get(extra, package)
+        super().__init__(f"{purpose} need {package!r}: pip install {packages}")
 
 
 def require_kind(name: str, value: object, kind: type | tuple[type, ...], description: str) -> None:

@@ -412,8 +412,8 @@ def _engine_of(url: str) -> sql.Engine:
         return sql.create_engine(parsed, poolclass=sql.NullPool)
     except ModuleNotFoundError as error:
         raise InvalidInput(
-            f"'source' {parsed.drivername}://… needs the Python package {error.name!r}; that of "
-            "PostgreSQL comes with pip install 'equipoise[postgres]'"
+            f"'source' {parsed.drivername}://… needs the Python package {error.name!r}; for "
+            "PostgreSQL: pip install 'psycopg[binary]'"
         ) from None
     except (ArgumentError, ValueError):
         raise InvalidInput(
