@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from equipoise.cli import app
+from equipoise.ledger import LiveAudit
 from tests.service.attacking import form_key, log_in
 from tests.support.serving import Served
 
@@ -140,3 +141,41 @@ def test_programs_may_spell_a_group_in_any_case(audits: Audits, served: Served) 
     name = f"browser{audits.suffix}"
     reply = served.result(name, "ask", "p9", group="BLACK", decision=0)
     assert (reply["person"], reply["state"]) == ("p9", "SKIPPED")  # another group is wanted now
+
+
+@pytest.mark.parametrize(
+    ("score", "price", "stored"),
+    [
+        ("0.25", "120", (0.25, 120)),
+        ("", "120", (None, 120)),
+        ("NA", "1e2", (None, 100)),
+        ("high", "120", "'score' must be a number; got 'high'"),
+        ("0.5", "9007199254740993", "'price' must be a whole number of minor units"),
+        ("0.5", "cheap", "'price' must be a number; got 'cheap'"),
+    ],
+)
+def test_a_typed_person_is_read_alike(
+    served: Served, tmp_path: Path, score: str, price: str, stored: object
+) -> None:
+    ledger = served.settings.ledger
+    suffix = tmp_path.name
+    for name in ("shell", "browser"):
+        options = {"assist": {"max_price": 300}}
+        served.create(f"{name}{suffix}", audit="adaptive", options=options)
+    typed = f"audit ask shell{suffix} p B 0 --score '{score}' --price '{price}' --ledger {ledger}"
+    shell = CliRunner().invoke(app, shlex.split(typed))
+    browser = log_in(served)
+    page = f"/audits/browser{suffix}"
+    form = {"form_key": form_key(browser.get(page).text), "person": "p", "group": "B"}
+    fields = {**form, "decision": "0", "score": score, "price": price}
+    answer = browser.post(f"{page}/do/ask", data=fields)
+    if isinstance(stored, str):
+        assert (shell.exit_code, answer.status_code) == (2, 422)
+        assert stored in shell.output
+        assert stored in html.unescape(answer.text)
+        return
+    assert (shell.exit_code, answer.status_code) == (0, 303)
+    for name in ("shell", "browser"):
+        events = list(LiveAudit.open(ledger, f"{name}{suffix}").events())
+        observation = events[-1]["data"]["observation"]
+        assert (observation["score"], observation["price"]) == stored

@@ -16,6 +16,7 @@ from equipoise.errors import EquipoiseError, InvalidInput
 from equipoise.history.coding import ValueReader
 from equipoise.ledger import LiveAudit, Reply, commands
 from equipoise.ledger.commands import Command
+from equipoise.ledger.settings import Settings
 from equipoise.ledger.verify import PersonRecord, PersonState
 from equipoise.messages.audit_words import (
     DONE_SENTENCES,
@@ -23,6 +24,8 @@ from equipoise.messages.audit_words import (
     WANT_SENTENCES,
 )
 from equipoise.people import (
+    REQUIRED_ROLES,
+    SCORE_ROLES,
     BatchResult,
     MissingColumn,
     RowReader,
@@ -304,9 +307,29 @@ def _command_from_form(form: Form, action: str, live: LiveAudit) -> Command:
         if tag not in ("approve", "reject"):
             raise InvalidInput("choose whether to approve or to reject it")
         texts["why"] = form.text("why") or "not approved"
+    if tag in REQUIRED_ROLES:
+        return _command_about_person(tag, texts, live.settings)
     if tag not in commands.COMMANDS:
         raise HttpProblem("not-found")
     return _command_from_fields(tag, texts, live.settings.values)
+
+
+def _command_about_person(tag: str, texts: Mapping[str, str], settings: Settings) -> Command:
+    """Return a command about a person who was typed, read like a row of a file.
+
+    ``texts`` is field -> what was typed.
+
+    Raises
+    ------
+    InvalidInput
+        If a text cannot be read, or a field that the command needs is empty.
+    """
+    lacking = [repr(role) for role in REQUIRED_ROLES[tag] if not texts.get(role)]
+    if lacking:
+        raise InvalidInput(f"the command {tag!r} lacks {' and '.join(lacking)}")
+    score_roles = [role for role in SCORE_ROLES if role in texts]
+    columns = {role: role for role in (*REQUIRED_ROLES[tag], *score_roles)}
+    return RowReader(settings, tag, None, columns).build_command(texts)
 
 
 def _command_from_fields(tag: str, texts: Mapping[str, str], values: ValueReader) -> Command:
@@ -315,12 +338,12 @@ def _command_from_fields(tag: str, texts: Mapping[str, str], values: ValueReader
     Parameters
     ----------
     tag
-        The name of the command, as ``ask``.
+        The name of the command, as ``pause``.
     texts
         Field -> what was typed. Fields that the command does not have are ignored, and so are
         empty ones.
     values
-        Reads groups, decisions and outcomes in the words of the historical data.
+        Reads outcomes in the words of the historical data.
 
     Raises
     ------
@@ -328,11 +351,7 @@ def _command_from_fields(tag: str, texts: Mapping[str, str], values: ValueReader
         If a text cannot be read, or a field that the command needs is empty.
     """
     readers: dict[str, Callable[[str], Any]] = {
-        "group": values.read_group,
-        "decision": partial(values.read_bit, "decision"),
         "outcome": partial(values.read_bit, "outcome"),
-        "score": float,
-        "price": float,
         "proposal": int,
     }
     arguments: dict[str, Any] = {"command": tag}
@@ -342,7 +361,7 @@ def _command_from_fields(tag: str, texts: Mapping[str, str], values: ValueReader
                 read_text = readers.get(field.name, str)
                 arguments[field.name] = read_text(texts[field.name])
         return commands.read_command(arguments)
-    except ValueError as error:  # of float and int, whose errors the page would not show
+    except ValueError as error:  # of int, whose errors the page would not show
         raise InvalidInput(str(error)) from error
 
 
