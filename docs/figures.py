@@ -77,6 +77,7 @@ def story_blocks(story: Story) -> dict[str, str]:
     n_runs = story.typical["seeds"]
     n_wrong = story.typical["verdicts"]["FAIR"]
     low, median, high = (f"{spread[share]:,.0f}" for share in ("10%", "50%", "90%"))
+    forecast = story.typical["forecast"]
     labels = f"{story.typical['median_labels']:,.0f}"
     exact, printed = format_figures(story.exact_cost), format_figures(story.printed_cost)
     failed_in_ten = round(10.0 * spread["50%"] / story.typical["median_labels"])
@@ -133,6 +134,12 @@ def story_blocks(story: Story) -> dict[str, str]:
             "So set a minimum, for example of the credit score, below which no denial is\n"
             "overridden. The verdict then describes applicants above it "
             "([how](../understand/legal.md#what-an-override-is))."
+        ),
+        "forecast-range": (
+            f"For the demonstration's lender, `equipoise plan` with the lender's true shares "
+            f"forecasts an 80% range of {forecast['10%']:,} to\n{forecast['90%']:,}. Of "
+            f"{n_runs} audits (seeds 0 to {n_runs - 1}), {forecast['costs_between']} had a cost "
+            "in this range (`python tools/typical_run.py`)."
         ),
         "caption": (
             f"*A lender with {story.history.cells.total:,g} applicants in four groups. From "
