@@ -515,19 +515,38 @@ def test_a_server_that_is_told_to_end_while_it_starts_ends(tmp_path: Path) -> No
         process.wait(60)
 
 
+def pairs_named_together(page: str, groups: set[str]) -> list[set[str]]:
+    """Return the groups of every paragraph, item or cell of a page that names two of them."""
+    # Inline elements belong to the text around them; all others end it.
+    texts = re.split(r"<(?!/?(?:b|code|span)\b)[^>]*>", page)
+    named = [groups.intersection(re.findall(r"\w+", re.sub("<.*?>", "", text))) for text in texts]
+    return [names for names in named if len(names) == 2]
+
+
 def test_only_groups_that_are_compared_are_said_to_differ(served: Served) -> None:
-    """92e8ad8 also listed pairs that the question does not compare."""
+    """The dashboard paired all groups whose ranges do not meet.
+
+    It paired groups that the question leaves out, and groups that are each compared with a third
+    one, the reference.
+    """
     counts = {"approved_positive": 6000, "approved_negative": 1000, "denied": 3000}
     past = {
-        "A": counts,
-        "B": {**counts, "denied": 9000},
-        "C": {**counts, "denied": 40_000},
-        "left out": {**counts, "denied": 200_000},
+        "Amber": counts,
+        "Blue": {**counts, "denied": 9000},
+        "Cyan": {**counts, "denied": 40_000},
+        "Drab": {**counts, "denied": 200_000},
+        "Ecru": {**counts, "denied": 100_000},
     }
-    compare = {"by": "difference", "against": "A", "leave_out": ["left out"]}
+    compare = {"by": "difference", "against": "Amber", "leave_out": ["Drab", "Ecru"]}
     question = {"metric": "demographic_parity", "compare": compare}
     served.create("pairs", past=past, question=question, audit="adaptive", options={})
     page = log_in(served).get("/audits/pairs").text
-    assert re.findall(r"argest estimated difference: (\w+), [\d.]+ points below (\w+)", page) == [
-        ("C", "A")
-    ]
+    pairs = pairs_named_together(page, set(past))
+    api = served.as_("auditor")
+    for path, name in (("finding", "finding"), ("finding", "so_far"), ("status", "finding")):
+        finding = api.get(f"/v1/audits/pairs/{path}").json()[name]
+        for by_group in finding["rates"].values():
+            assert set(by_group) == {"Amber", "Blue", "Cyan"}
+        pairs.append({finding["decided_by"]["higher"], finding["decided_by"]["lower"]})
+    assert len(pairs) > 3, "the page names a pair, too"
+    assert [pair for pair in pairs if "Amber" not in pair or pair & {"Drab", "Ecru"}] == []

@@ -93,6 +93,7 @@ def audits(served: Served, tmp_path: Path) -> Audits:
 
 
 def test_an_outcome_that_is_not_there_yet_is_no_mistake(audits: Audits) -> None:
+    """The shell passed over rows without an outcome, and the browser refused the same rows."""
     shell, browser = audits.summaries("ask", PLAIN)
     assert shell == browser == "4 rows: 4 new, 0 known before, 0 refused"
     shell, browser = audits.summaries("tell", PAID_BLANK_NA_DEFAULT)
