@@ -10,7 +10,7 @@ from equipoise.cli import options as shared
 from equipoise.cli import past_options as reading
 from equipoise.cli.console import Line, Output, Part, Table, failure_after, show, show_progress
 from equipoise.cli.option_values import parse_denied_rates, parse_verdicts
-from equipoise.display import format_count, format_figures, format_number
+from equipoise.display import format_count, format_figures
 from equipoise.question import Costs
 
 if TYPE_CHECKING:
@@ -253,15 +253,6 @@ def _time_and_money_sentences(plan: Plan) -> list[str]:
             f"{needed} then take {round(requests.days):,} days more."
         )
     if plan.budget is not None:
-        margin = plan.budget.smallest_margin
-        budget = f"Budget {format_count(plan.budget.budget)}:"
-        if margin is None:
-            sentences.append(
-                f"{budget} with no margin up to 30 points the chance is 80% in the usual case."
-            )
-        else:
-            sentences.append(
-                f"{budget} the smallest margin with a chance of 80% in the usual case is "
-                f"{format_number(margin * 100)} points."
-            )
+        budget = format_count(plan.budget.budget)
+        sentences.append(f"Budget {budget}: {plan.budget.margin_clause}.")
     return sentences

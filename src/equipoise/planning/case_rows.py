@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from equipoise.display import Row, format_figures
 from equipoise.planning.make_plan import Plan
-from equipoise.planning.time_and_money import format_chance
 
 CASE_COLUMN = "If denied people do well ... as often as approved ones"
 
@@ -28,7 +29,7 @@ def case_rows(plan: Plan) -> list[Row]:
         if case.trial_runs > 0:
             row["Runs with a verdict"] = None if case.decides is None else f"{case.decides:.0%}"
         else:
-            row["Overrides"] = round(sum(case.labels.values())) if case.is_decidable else None
+            row["Overrides"] = math.ceil(sum(case.labels.values())) if case.is_decidable else None
         row["Applicants needed"] = round(case.people) if case.is_decidable else None
         rows.append(row)
     return rows
@@ -45,10 +46,12 @@ def time_and_money_rows(plan: Plan) -> list[Row]:
             row["typical end (day)"] = None if time.typical_end is None else round(time.typical_end)
             row["80% range"] = None
             if time.earliest_end is not None:
-                latest = "open" if time.latest_end is None else f"{round(time.latest_end):,}"
+                latest = "no limit"
+                if time.latest_end is not None:
+                    latest = f"{round(time.latest_end):,}"
                 row["80% range"] = f"{round(time.earliest_end):,} to {latest}"
         if plan.budget is not None:
-            row["verdict within budget"] = format_chance(plan.budget.chances[case.scenario.name])
+            row["verdict within budget"] = plan.budget.describe(case.scenario.name)
         rows.append(row)
     return rows
 

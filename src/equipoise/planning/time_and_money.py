@@ -89,7 +89,7 @@ class CaseTime(JsonValue):
         start = f"if {self.case}: first outcomes after {_days(self.first_outcomes)}"
         if self.typical_end is None:
             return f"{start}; cannot be decided with these historical data"
-        latest = "open" if self.latest_end is None else _days(self.latest_end)
+        latest = "no limit" if self.latest_end is None else _days(self.latest_end)
         return (
             f"{start}; typical end after {_days(self.typical_end)} "
             f"(80% range {_days(self.earliest_end or 0.0)} to {latest})"
@@ -107,25 +107,38 @@ class BudgetChance(JsonValue):
     chances
         Name of the case -> the chance of a verdict within the budget.
     smallest_margin
-        The smallest margin (epsilon) with which that chance is 80% in the usual case; None if it
-        is not with any margin up to 0.3.
+        The smallest margin (epsilon) for which the forecast shows a chance of 80% in the usual
+        case; None if it shows that for no margin up to 0.3.
+    open_cases
+        The names of the cases whose chance is at least the one given, and may be higher.
     """
 
     budget: float
     chances: dict[str, float]
     smallest_margin: float | None
+    open_cases: tuple[str, ...] = ()
+
+    def describe(self, case: str) -> str:
+        """Return the chance in a case, by its name, in percent."""
+        chance = format_chance(self.chances[case])
+        return f"at least {chance}" if case in self.open_cases else chance
+
+    @property
+    def margin_clause(self) -> str:
+        """The smallest margin in a clause."""
+        if self.smallest_margin is None:
+            return (
+                "the forecast shows a chance of 80% in the usual case for no margin up to 30 points"
+            )
+        return (
+            "the smallest margin for which the forecast shows a chance of 80% in the usual case is "
+            f"{format_number(self.smallest_margin * 100)} points"
+        )
 
     def __str__(self) -> str:
-        margin = "no margin up to 30 points gives a chance of 80% in the usual case"
-        if self.smallest_margin is not None:
-            margin = (
-                f"a margin of {format_number(self.smallest_margin * 100)} points gives a chance "
-                "of 80% in the usual case"
-            )
-        chances = ", ".join(
-            f"{format_chance(chance)} if {case}" for case, chance in self.chances.items()
-        )
-        return f"chance of a verdict within {format_count(self.budget)}: {chances}; {margin}"
+        chances = ", ".join(f"{self.describe(case)} if {case}" for case in self.chances)
+        budget = format_count(self.budget)
+        return f"chance of a verdict within {budget}: {chances}; {self.margin_clause}"
 
 
 def estimate_times(
@@ -199,7 +212,8 @@ def chance_within(case: Forecast, budget: float) -> float:
     """Return the share of audits of a case that reach their verdict within a budget.
 
     The logarithm of the cost is taken to be normal on either side of its median, with the
-    forecast's 10% and 90% quantiles.
+    forecast's 10% and 90% quantiles. Where the forecast has no such quantile, the share is at
+    least the one returned (:func:`is_chance_open`).
 
     Examples
     --------
@@ -210,23 +224,43 @@ def chance_within(case: Forecast, budget: float) -> float:
     >>> [round(chance_within(forecast, budget), 3) for budget in (50, 100, 250)]
     [0.1, 0.5, 0.9]
     """
-    low = case.cost["0.1"]
     median = case.cost["0.5"]
-    high = case.cost["0.9"]
     if median is None:
         return 0.0
     if median <= 0.0:
         return 1.0
     if budget <= 0.0:
         return 0.0
+    if is_chance_open(case, budget):
+        return 0.5 if budget >= median else 0.1
     distance = math.log(budget / median)
-    quantile = low if distance < 0.0 else high
-    if quantile is None or quantile <= 0.0:  # fewer than 90% of the audits end with a verdict
-        return 0.5
+    quantile = case.cost["0.1" if distance < 0.0 else "0.9"]
+    assert quantile is not None  # or the chance would be open
     spread = abs(math.log(quantile / median)) / Z_80_RANGE
     if spread == 0.0:
         return 1.0 if distance >= 0.0 else 0.0
     return NormalDist().cdf(distance / spread)
+
+
+def is_chance_open(case: Forecast, budget: float) -> bool:
+    """Return whether no more is known of a chance than that it is at least the one given.
+
+    It is so where the forecast has no figure that 90% of the audits stay below, from the typical
+    cost on; and below the typical cost if one audit in ten costs nothing.
+
+    Examples
+    --------
+    >>> from equipoise.planning.scenarios import Scenario, ScenarioKind
+    >>> case = Scenario(ScenarioKind.AS_GIVEN, {"A": 0.3}, 0.1, "FAIR")
+    >>> forecast = Forecast(case, {"0.1": 50.0, "0.5": 100.0, "0.9": None}, {"A": 150.0}, 400.0)
+    >>> [is_chance_open(forecast, budget) for budget in (50, 100, 1e6)]
+    [False, True, True]
+    """
+    median = case.cost["0.5"]
+    if median is None or median <= 0.0 or budget <= 0.0:
+        return False
+    quantile = case.cost["0.1" if budget < median else "0.9"]
+    return quantile is None or quantile <= 0.0
 
 
 def estimate_budget(
@@ -244,26 +278,21 @@ def estimate_budget(
         return None
     require_non_negative("budget", budget)
     chances = {case.scenario.name: chance_within(case, budget) for case in cases}
-    if chance_within(usual_case, budget) >= WANTED_CHANCE:
-        margins = [margin for margin in MARGINS if margin < question.epsilon]
-        smallest = question.epsilon
-    else:
-        margins = [margin for margin in MARGINS if margin > question.epsilon]
-        smallest = None
-    # The chance grows with the margin, so the smallest margin is found by halving the list.
-    low = 0
-    high = len(margins)
-    while low < high:
-        middle = (low + high) // 2
-        margin = margins[middle]
-        is_within_scale = question.gamma + margin < 1.0
-        wider = replace(question, epsilon=margin) if is_within_scale else question
-        if is_within_scale and chance_within(forecast_usual(wider), budget) >= WANTED_CHANCE:
-            high = middle
-            smallest = margin
+    open_cases = [case.scenario.name for case in cases if is_chance_open(case, budget)]
+    smallest = None
+    # The chance need not grow with the margin, because a forecast may become open-ended. So every
+    # margin is tried, and the one that was asked for is among them.
+    for margin in sorted({*MARGINS, question.epsilon}):
+        if margin == question.epsilon:
+            forecast = usual_case
+        elif question.gamma + margin < 1.0:
+            forecast = forecast_usual(replace(question, epsilon=margin))
         else:
-            low = middle + 1
-    return BudgetChance(budget, chances, smallest)
+            break
+        if chance_within(forecast, budget) >= WANTED_CHANCE:
+            smallest = margin
+            break
+    return BudgetChance(budget, chances, smallest, tuple(open_cases))
 
 
 def _days(days: float) -> str:

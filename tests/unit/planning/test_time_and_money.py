@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -10,7 +11,10 @@ import pandas as pd
 import pytest
 
 import equipoise as eq
-from equipoise.planning.time_and_money import chance_within, format_chance
+from equipoise.planning import Forecast, Plan
+from equipoise.planning.case_rows import CASE_COLUMN, case_rows, time_and_money_rows
+from equipoise.planning.scenarios import Scenario, ScenarioKind
+from equipoise.planning.time_and_money import chance_within, estimate_budget, format_chance
 
 COUNTS = {"approved_positive": 6300, "approved_negative": 700, "denied": 3000}
 PAST = eq.History.from_cells({"A": COUNTS, "B": {**COUNTS, "denied": 6000}})
@@ -112,3 +116,47 @@ def test_what_cannot_be_is_refused(arguments: dict[str, float], problem: str) ->
 
 def test_a_chance_is_never_certain() -> None:
     assert [format_chance(chance) for chance in (0.0, 0.5, 1.0)] == ["under 1%", "50%", "over 99%"]
+
+
+CASE = Scenario(ScenarioKind.RATIO, {"A": 0.3, "B": 0.3}, 0.02, "FAIR", ratio=0.4)
+
+
+def forecast_of(median: float, *, is_open: bool = False) -> Forecast:
+    cost = {"0.1": 0.6 * median, "0.5": median, "0.9": None if is_open else 1.75 * median}
+    return Forecast(CASE, cost, {"A": 36.2, "B": 36.2}, 400.0)
+
+
+def test_an_open_cost_leaves_a_chance_open_and_no_margin_contradicts_it() -> None:
+    """The chance was 50% for any budget, and halving took it for one that grows."""
+
+    def at(question: eq.Question) -> Forecast:
+        if question.epsilon < 0.08:
+            return forecast_of(60.0)
+        return forecast_of(12.0, is_open=0.1 <= question.epsilon < 0.14)
+
+    smallest = {}
+    for margin in (0.05, 0.08, 0.1, 0.13, 0.14):
+        question = eq.Question("equal_opportunity", epsilon=margin)
+        usual = at(question)
+        chance = estimate_budget([usual], usual, question, 50, at)
+        assert chance is not None
+        smallest[margin] = chance.smallest_margin
+        expected = {0.05: "32%", 0.1: "at least 50%", 0.13: "at least 50%"}
+        assert chance.describe(CASE.name) == expected.get(margin, "over 99%")
+        assert chance.chances[CASE.name] < 0.8 or margin >= chance.smallest_margin
+    assert set(smallest.values()) == {0.08}
+    assert chance_within(forecast_of(12.0, is_open=True), 9.0) < 0.5  # is known below the median
+
+
+def test_one_number_and_one_word_for_the_same_thing() -> None:
+    plan = eq.plan(PAST, QUESTION, arrivals_per_day=200, outcome_after=180)
+    cases = (forecast_of(50.0, is_open=True),)
+    times = (replace(plan.times[0], latest_end=None),)
+    plan = replace(plan, cases=cases, times=times)
+    (costs,) = case_rows(plan)
+    assert costs[CASE_COLUMN] == "40%"
+    assert costs["Overrides"] == 73  # as the sentence about overrides has it
+    (calendar,) = time_and_money_rows(plan)
+    assert str(costs["80% range"]).endswith(" to no limit")
+    assert str(calendar["80% range"]).endswith(" to no limit")
+    assert Plan.from_json(plan.to_json()) == plan
