@@ -12,7 +12,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -108,6 +107,7 @@ class AdaptiveAudit(Audit):
             self._begin_sampling(assist)
         self._random_accepts = self._design.random_accept_counts
         self._has_late_answers = False  # whether answers came after the audit ended
+        self._late_finding: Finding | None = None  # by all of them; None if it is out of date
         self.evidence: Evidence | None = None
         """What the labels so far have refuted; None where no label is needed."""
         # With an exact past labels decide in the end, unless outcomes of the approved are unknown.
@@ -175,24 +175,21 @@ class AdaptiveAudit(Audit):
         """
         if self._finding is None or not self._has_late_answers:
             return self._finding
-        return self._finding_with_late_answers
+        # Computed only when somebody reads it: many answers may come before that.
+        if self._late_finding is None:
+            self._late_finding = self._find_with_late_answers(self._finding.reason)
+        return self._late_finding
 
-    @cached_property
-    def _finding_with_late_answers(self) -> Finding:
-        """The finding by all answers so far.
-
-        Each late answer makes it out of date (:meth:`_note_late_answer`), and it is computed again
-        only when it is read: many answers may come before anybody reads it.
-        """
-        assert self._finding is not None
+    def _find_with_late_answers(self, reason: str) -> Finding:
+        """Return the finding by all answers so far; ``reason`` is why the audit ended."""
         verdict = self._require_evidence().verdict
         if verdict is None:
-            return self._conclude(self._finding.reason)
+            return self._conclude(reason)
         return self._report_verdict(verdict)
 
     def _note_late_answer(self) -> None:
         self._has_late_answers = True
-        vars(self).pop("_finding_with_late_answers", None)  # where cached_property keeps it
+        self._late_finding = None
 
     def correct(self, ticket: Ticket, outcome: object) -> None:
         """Replace an outcome that was told, or bring one after the request was withdrawn.

@@ -209,12 +209,14 @@ class Refutation:
         self._settled = 0
         self._stale = 0
 
-    def __getstate__(self) -> dict[str, object]:
+    def __getstate__(self) -> tuple[WrongAnswers | RowAnswers, RequestLog]:
         """Leave out what follows from the rest: cells are many, and made again from the past."""
-        return {"_wrong": self._wrong, "_log": self._log}
+        return self._wrong, self._log
 
-    def __setstate__(self, state: dict[str, object]) -> None:
-        vars(self).update(state)
+    def __setstate__(self, state: tuple[WrongAnswers | RowAnswers, RequestLog]) -> None:
+        wrong, log = state
+        self._wrong = wrong
+        self._log = log
         self._begin()
 
     @property
