@@ -228,6 +228,17 @@ def forecast_similar_audit(live: LiveAudit, status: Status) -> Forecast | None:
     return forecast(settings.past, question, settings.costs, [case])[0]
 
 
+def expected_total_range(forecast: Forecast, status: Status) -> tuple[float, ...]:
+    """Return what an audit will have cost in all: low, middle, high; empty if it is not known.
+
+    It is not known while more overrides are open than the audit was expected to need. All three
+    would then be one number, which rests on assumed outcomes alone.
+    """
+    amounts = forecast.range_in_all(status.spent, status.held)
+    is_one_number = bool(amounts) and amounts[0] == amounts[-1]
+    return () if is_one_number and status.reserved else amounts
+
+
 def _possible_shares(
     counts: GroupCells, tally: GroupTally, good_share: Interval
 ) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from equipoise.ledger.state import EvidencePoint, SpendingPoint
 from equipoise.messages.answer import build_answer, name_gap_unit, name_rate_axis
 from equipoise.question import Question, Verdict
 from equipoise.rates import RATES
-from equipoise.report.content import Report
+from equipoise.report.content import Report, expected_total_range
 from equipoise.report.drawing import Drawing, key, round_step, round_ticks, step_path
 from equipoise.report.selection import FOUR_FIFTHS, SelectionRow
 
@@ -589,7 +589,7 @@ def expected_total(report: Report) -> MoneyForecast | None:
     status = report.status
     if report.forecast is None or status.finding is not None or not status.people:
         return None
-    amounts = report.forecast.range_in_all(status.spent, status.held)
+    amounts = expected_total_range(report.forecast, status)
     if not amounts:
         return None
     low, middle, high = amounts

@@ -14,7 +14,7 @@ from equipoise.planning import Forecast
 from equipoise.planning.scenarios import USUAL_RATIO
 from equipoise.question import Question, Verdict
 from equipoise.rates import RATES
-from equipoise.report.content import Report
+from equipoise.report.content import Report, expected_total_range
 from equipoise.report.selection import four_fifths_state
 
 MANY_ARRIVALS = 100  # people after whom it is remarkable that a group has not come
@@ -267,7 +267,14 @@ def describe_expected_cost(forecast: Forecast, status: Status) -> str:
     )
     if not forecast.is_decidable:
         return f"An audit like this one {forecast.missing}. {assumption}"
-    amounts = forecast.range_in_all(status.spent, status.held)
+    amounts = expected_total_range(forecast, status)
+    if not amounts:
+        least = status.short_money(status.spent)
+        most = status.short_money(status.spent + status.reserved)
+        return (
+            f"Estimated total cost: not known yet. {status.pending:,} outcomes are awaited, and "
+            f"the overrides so far cost between {least} and {most} in all."
+        )
     low, middle, high = (_format_amount(amount, status) for amount in amounts)
     if forecast.is_open_ended:
         range_text = f"at least {low} in 9 of 10 cases, with no upper figure"

@@ -11,8 +11,9 @@ from equipoise.ledger import Status
 from equipoise.ledger.drift import DriftTest
 from equipoise.ledger.verify import GroupTally
 from equipoise.messages.answer import build_answer, name_rate_axis
+from equipoise.planning import Forecast
 from equipoise.rates import RATES
-from equipoise.report.content import Report
+from equipoise.report.content import Report, expected_total_range
 from equipoise.report.selection import SelectionRow
 
 Table = tuple[tuple[str, ...], Sequence[tuple[str, ...]]]
@@ -77,18 +78,27 @@ def cost_facts(report: Report) -> list[tuple[str, str]]:
         held_label = f"Held for {status.pending:,} open overrides"
         facts.append((held_label, status.short_money(status.reserved)))
     if report.forecast is not None and report.forecast.is_decidable:
-        amounts = report.forecast.range_in_all(status.spent, status.held)
-        low, middle, high = (format_figures(amount / 10**status.decimals) for amount in amounts)
-        unit = f" {status.currency}" if status.currency else ""
-        facts.append(("Estimated total", f"{middle}{unit}"))
-        highest = "no upper figure" if report.forecast.is_open_ended else f"{high}{unit}"
-        facts.append(("80% range of the estimate", f"{low} to {highest}"))
+        facts += _expected_total_facts(report.forecast, status)
     facts.append((f"Denials overridden, of {n_denied:,}", f"{report.finding.labels:,}"))
     facts.append(("Overrides that ended badly", f"{n_bad:,}"))
     facts.append(("People during the audit", f"{status.people:,}"))
     if report.finding.score_only:
         facts.append(("Only looked at, by score or price", f"{report.finding.score_only:,}"))
     return facts
+
+
+def _expected_total_facts(forecast: Forecast, status: Status) -> list[tuple[str, str]]:
+    """Return what an audit will have cost in all, with the range of that estimate."""
+    amounts = expected_total_range(forecast, status)
+    if not amounts:
+        return [("Estimated total", "not known yet")]
+    low, middle, high = (format_figures(amount / 10**status.decimals) for amount in amounts)
+    unit = f" {status.currency}" if status.currency else ""
+    highest = "no upper figure" if forecast.is_open_ended else f"{high}{unit}"
+    return [
+        ("Estimated total", f"{middle}{unit}"),
+        ("80% range of the estimate", f"{low} to {highest}"),
+    ]
 
 
 def money_rows(status: Status) -> Table:
