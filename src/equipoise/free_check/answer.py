@@ -327,6 +327,10 @@ def list_assumptions(past: Past, question: Question) -> tuple[str, ...]:
         lines.append(
             "past and present people come from the same population, and past rows are independent"
         )
+        lines.append(
+            "the days of the past data, with one end for all groups, were fixed without looking at "
+            "their rows"
+        )
     if any(counts.cohorts for counts in group_counts):
         lines.append(
             "outcomes of approved people that are not known yet are like the known ones of the "
