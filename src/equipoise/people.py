@@ -365,12 +365,12 @@ class RowReader:
             return InvalidInput(row.problem)
         # No mistake: the outcome of this person has not come yet.
         outcome_cells = [row.cells.get(name) for name in self._columns.get("outcome", ())]
-        if any(self._values.is_missing(cell) for cell in outcome_cells):
+        if any(self._values.is_missing(cell, "outcome") for cell in outcome_cells):
             return None
         # The reading of the past left out rows such as withdrawn applications, and so does this.
         if "decision" in self._coded_roles:
             (decision_column,) = self._columns["decision"]
-            if self._values.is_missing(row.cells.get(decision_column)):
+            if self._values.is_missing(row.cells.get(decision_column), "decision"):
                 return None
         try:
             return self.build_command(row.cells)
@@ -442,7 +442,7 @@ def understand_command(command: Command, values: ValueReader) -> Command | Inval
         value = getattr(command, role, None)
         if not isinstance(value, str):
             continue
-        if values.is_missing(value):
+        if values.is_missing(value, role):
             return InvalidInput(
                 f"{role!r} of {value!r} means that there is no {role} yet: send the person once it "
                 "is known"

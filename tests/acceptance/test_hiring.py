@@ -133,8 +133,11 @@ def test_pandas_reads_the_same_and_proposes_the_same(folder: Path) -> None:
     arguments = dict(refused.value.proposal.arguments)
     arguments["positive"] = {**arguments["positive"], "outcome": ["Meets", "Exceeds"]}
     arguments["negative"] = {**arguments["negative"], "outcome": ["Below", "Left in probation"]}
-    open_values = [value for value in arguments["missing_values"] if not isinstance(value, str)]
-    arguments["missing_values"] = [v for v in arguments["missing_values"] if v not in open_values]
+    missing_values = arguments["missing_values"]
+    arguments["missing_values"] = {
+        role: [value for value in values if isinstance(value, str)]
+        for role, values in missing_values.items()
+    }
     history = eq.History.read(people, **{**arguments, "outcomes": reviews})
     assert history.summary is not None
     assert history.summary.waterfall["counted"] == quick(5_773, full=23_064)

@@ -103,7 +103,7 @@ MissingValues = Annotated[
     list[str] | None,
     typer.Option(
         "--missing-value",
-        help="Value that means missing.",
+        help="Value that means missing; in one column alone, as in 'decision=withdrawn'.",
         metavar="VALUE",
         rich_help_panel=VALUES_PANEL,
     ),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from equipoise._json import JsonValue
 from equipoise.comparison import WITHIN
 from equipoise.errors import BadData, InvalidInput, UnknownName
-from equipoise.history.values import STANDARD_BITS, is_missing, key_of, text_of
+from equipoise.history.values import STANDARD_BITS, MissingWords, is_missing, key_of, text_of
 
 PLAIN_WORDS = {"decision": ("approved", "denied"), "outcome": ("good", "bad")}
 """Role -> the words for 1 and 0 that are understood of every person who arrives."""
@@ -75,17 +75,34 @@ class YesNo(JsonValue):
 
 @dataclass(frozen=True)
 class Coding(JsonValue):
-    """What the columns of each role (group, decision, outcome) are, and what their values mean."""
+    """What the columns of each role (group, decision, outcome) are, and what their values mean.
+
+    ``missing_values`` are keys that stand for none in every column where they mean nothing else,
+    ``missing_by_role`` those that do in the column of a role alone.
+    """
+
+    _optional = frozenset(("missing_by_role",))
 
     columns: Mapping[str, tuple[str, ...]]
     grouping: Grouping
     decision: YesNo
     outcome: YesNo
     missing_values: tuple[str, ...] = ()
+    missing_by_role: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def meanings_of(self, role: str) -> YesNo:
         """Return what the values of a decision or an outcome mean."""
         return {"decision": self.decision, "outcome": self.outcome}[role]
+
+    def is_missing(self, role: str, value: object) -> bool:
+        """Return whether a decision or an outcome stands for none."""
+        meanings = self.meanings_of(role)
+        words = MissingWords(
+            explained=(*meanings.ones, *meanings.zeros),
+            of_column=self.missing_by_role.get(role, ()),
+            of_table=self.missing_values,
+        )
+        return words.include(value)
 
     def read_bit(self, role: str, value: object, extra_words: tuple[str, ...] = ()) -> int:
         """Return what a decision or an outcome means: 1 for approved or good, 0 otherwise.
@@ -100,7 +117,7 @@ class Coding(JsonValue):
         """
         meanings = self.meanings_of(role)
         bit = meanings.bit_of(value)
-        if bit is not None and not is_missing(value, self.missing_values):
+        if bit is not None and not self.is_missing(role, value):
             return bit
         accepted_words = {*extra_words, *meanings.ones, *meanings.zeros}
         # Where the table has 0 for 1, a caller with plain words refuses both digits: they may mean
@@ -168,6 +185,10 @@ class ValueReader:
             return value
         return self.coding.read_bit(role, value, PLAIN_WORDS[role])
 
-    def is_missing(self, value: object) -> bool:
-        """Return whether a value stands for none."""
-        return is_missing(value, () if self.coding is None else self.coding.missing_values)
+    def is_missing(self, value: object, role: str = "") -> bool:
+        """Return whether a value stands for none: as a decision, as an outcome or as a number."""
+        if self.coding is None:
+            return is_missing(value)
+        if role in PLAIN_WORDS:
+            return self.coding.is_missing(role, value)
+        return is_missing(value, self.coding.missing_values)

@@ -195,7 +195,7 @@ def arguments_of(meanings: Mapping[tuple[str, str], str]) -> dict[str, Any]:
 
     ``meanings`` has the answer by role and value.
     """
-    arguments: dict[str, Any] = {"positive": {}, "negative": {}, "missing_values": []}
+    arguments: dict[str, Any] = {"positive": {}, "negative": {}, "missing_values": {}}
     for (role, value), meaning in meanings.items():
         positive, negative, _ = MEANING_WORDS[role]
         if meaning == positive:
@@ -203,7 +203,7 @@ def arguments_of(meanings: Mapping[tuple[str, str], str]) -> dict[str, Any]:
         elif meaning == negative:
             arguments["negative"].setdefault(role, []).append(value)
         else:
-            arguments["missing_values"].append(value)
+            arguments["missing_values"].setdefault(role, []).append(value)
             # Rows without a decision or an outcome are refused unless an argument says what to do.
             if role == "decision":
                 arguments["undecided"] = "leave_out"

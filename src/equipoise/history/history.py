@@ -16,7 +16,14 @@ from equipoise.cells import Cells
 from equipoise.display import Displayable, Row, format_count
 from equipoise.errors import InvalidInput, require_kind
 from equipoise.history.coding import Coding
-from equipoise.history.options import DEFAULTS, Meaning, MergedGroups, Moment, ReadOptions
+from equipoise.history.options import (
+    DEFAULTS,
+    Meaning,
+    MergedGroups,
+    MissingValues,
+    Moment,
+    ReadOptions,
+)
 from equipoise.history.past import Past, require_past
 from equipoise.history.saved_readings import load_reading
 from equipoise.messages import Note
@@ -130,7 +137,7 @@ class History(Past, Displayable):
         outcome: str = "",
         positive: Meaning = None,
         negative: Meaning = None,
-        missing_values: str | Sequence[str] = (),
+        missing_values: MissingValues = (),
         missing_group: str = "refuse",
         merge_groups: MergedGroups = (),
         max_groups: int = 50,
@@ -186,7 +193,10 @@ class History(Past, Displayable):
             "settled"]}``. One of the two is enough where one other value is left.
         missing_values
             Further values that mean that a decision or an outcome is not known, beside the usual
-            ``NA``, ``N/A``, ``null`` and the like. Each must be in one of the two columns.
+            ``NA``, ``N/A``, ``null`` and the like: for both columns, or for each by role or by the
+            column's name, as in ``{"decision": ["2", "4"]}``. Each must be in its column. A value
+            that was named for both columns and means something in one of them keeps its meaning
+            there.
         missing_group
             What to call people without a group; ``"refuse"`` refuses them.
         merge_groups

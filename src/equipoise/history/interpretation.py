@@ -16,7 +16,15 @@ from equipoise.comparison import WITHIN
 from equipoise.errors import few_of
 from equipoise.history.coding import AND, Coding, Grouping, YesNo
 from equipoise.history.meanings import NOTHING_WORDS, YES_WORDS, read_yes_no
-from equipoise.history.options import MEANINGS, ROLES, ReadOptions, Role, as_tuple, split_key
+from equipoise.history.options import (
+    EVERY_ROLE,
+    MEANINGS,
+    ROLES,
+    ReadOptions,
+    Role,
+    as_tuple,
+    split_key,
+)
 from equipoise.history.presets import load_preset
 from equipoise.history.problems import UnreadTable
 from equipoise.history.row_combinations import (
@@ -70,6 +78,7 @@ def interpret(
     """
     # A mistyped value goes first: it would lead to problems later that only follow from it.
     check_named_values(rows, options)
+    refuse_lost_meanings(rows, options)
     rows, grouping, group_notes = name_groups(rows, options)
     # Random accepts are known before decisions are read, because they need none.
     rows = mark_random_accepts(rows, options)
@@ -92,9 +101,17 @@ def interpret(
         columns["person"] = (person_column,)
     if join_columns and join_columns[1] != join_columns[0]:
         columns["person_of_outcomes"] = (join_columns[1],)
-    missing_keys = tuple(map(key_of, as_tuple(options.missing_values)))
+    missing_by_role = {role: options.missing_words(role).of_column for role in ROLES}
+    coding = Coding(
+        columns,
+        grouping,
+        decision,
+        outcome,
+        missing_values=tuple(map(key_of, options.missing_values_for(EVERY_ROLE))),
+        missing_by_role={role: tuple(keys) for role, keys in missing_by_role.items() if keys},
+    )
     notes = (*group_notes, *undecided_notes, *decision_notes, *outcome_notes, *left_out_notes)
-    return Interpretation(rows, Coding(columns, grouping, decision, outcome, missing_keys), notes)
+    return Interpretation(rows, coding, notes)
 
 
 # -- values that options name ----------------------------------------------------------------------
@@ -111,16 +128,76 @@ def check_named_values(rows: RowCombinations, options: ReadOptions) -> None:
     # With a date only the rows of a period were counted, and they may lack a word of the table.
     if options.date is None:
         # A preset explains codes that a table need not have.
-        preset_values = as_tuple(load_preset(options.preset).get("missing_values"))
-        for value in as_tuple(options.missing_values):
+        preset_values = _missing_values_of_preset(options.preset)
+        for value in options.missing_values_for(EVERY_ROLE):
             if key_of(value) not in known_keys and value not in preset_values:
                 raise _unknown_value("missing_values", [value], None, all_values)
+        for role in ROLES:
+            keys_of_role = {*map(key_of, values_by_role[role]), *STANDARD_BITS}
+            for value in options.missing_values_for(role):
+                if key_of(value) not in keys_of_role and value not in preset_values:
+                    column = options.column_of(role)
+                    raise _unknown_value("missing_values", [value], column, values_by_role[role])
     for argument in MEANINGS:
         for role in ROLES:
             named_values = options.explained_values(argument, role)
             if named_values and known_keys.isdisjoint(map(key_of, named_values)):
                 column = options.column_of(role)
                 raise _unknown_value(argument, named_values, column, values_by_role[role])
+
+
+def _missing_values_of_preset(preset: str | None) -> set[str]:
+    """Return the values that a preset reads as none, whatever the column."""
+    missing_values = load_preset(preset).get("missing_values")
+    if isinstance(missing_values, Mapping):
+        return {value for values in missing_values.values() for value in as_tuple(values)}
+    return set(as_tuple(missing_values))
+
+
+def refuse_lost_meanings(rows: RowCombinations, options: ReadOptions) -> None:
+    """Raise if a code that stands for none in every column was one column's only good or bad one.
+
+    A code such as 2 may be a decision that was never taken, and a bad outcome beside it. Read as
+    none in both columns it would take all bad outcomes away without a word.
+    """
+    counts_by_role: dict[Role, dict[str, int]] = {
+        "decision": count_by_decision(rows),
+        "outcome": count_by_outcome(rows),
+    }
+    for role in ROLES:
+        lost = _lost_codes(role, counts_by_role[role], options)
+        if not lost:
+            continue
+        # Most likely the codes were meant for the other column, if it has them.
+        other_role: Role = "outcome" if role == "decision" else "decision"
+        known_values = {*counts_by_role[other_role], *_missing_values_of_preset(options.preset)}
+        is_of_other = set(lost) <= set(map(key_of, known_values))
+        values = tuple(sorted(lost.values()))
+        fix = Fix("missing_values", values, other_role if is_of_other else role, is_list=True)
+        fields = {"column": options.column_of(role), "values": list(values)}
+        raise UnreadTable(Problem("missing-code-without-column", fields, (fix,)))
+
+
+def _lost_codes(role: Role, row_counts: Mapping[str, int], options: ReadOptions) -> dict[str, str]:
+    """Return the codes, by their keys, without which a column has one meaning only."""
+    words = options.missing_words(role)
+    labels = choose_labels(row_counts)
+    codes = [key for key in labels if key in words.of_table and _is_code(key)]
+    lost = {key: labels[key] for key in codes if key not in (*words.explained, *words.of_column)}
+    n_meanings = sum(key not in words.explained and not words.include(key) for key in labels)
+    other_role: Role = "outcome" if role == "decision" else "decision"
+    for argument in MEANINGS:
+        values = options.explained_values(argument, role)
+        # What was said of both columns may be about the other one alone.
+        is_about_column = values != options.explained_values(argument, other_role)
+        if is_about_column or not labels.keys().isdisjoint(map(key_of, values)):
+            n_meanings += bool(values)
+    return lost if n_meanings < 2 else {}
+
+
+def _is_code(key: str) -> bool:
+    """Return whether a key is a number, which may mean different things in two columns."""
+    return re.fullmatch(r"-?\d+(\.\d+)?", key) is not None
 
 
 def _unknown_value(
@@ -354,9 +431,10 @@ def _outcome_without_decision(
         "outcomes": [*labels.values()],
     }
     # Words such as "pending" are no outcomes. If there are no others, reading them so is the fix.
-    if not all(re.fullmatch(NOTHING_WORDS, key) for key in labels):
+    explained = options.missing_words("outcome").explained
+    if not all(re.fullmatch(NOTHING_WORDS, key) and key not in explained for key in labels):
         return Problem("outcome-without-decision", fields)
-    fix = Fix("missing_values", tuple(labels.values()), is_list=True)
+    fix = Fix("missing_values", tuple(labels.values()), role="outcome", is_list=True)
     return Problem("outcome-without-decision", fields, (fix,))
 
 

@@ -318,7 +318,9 @@ def _propose_fixes(
     missing = [*choices[len(keys.lacking) :], *only_missing]
     missing_labels = [values.labels[key] for key in sorted(keys.nothing)]
     if missing or missing_labels:
-        fixes.append(Fix("missing_values", (*missing, *missing_labels), is_list=True))
+        fixes.append(
+            Fix("missing_values", (*missing, *missing_labels), values.role, is_list=True)
+        )
         # Rows without a decision are refused unless a person leaves them out, so one fix needs the
         # other.
         if values.role == "decision":

@@ -11,12 +11,16 @@ from typing import Any, Literal
 from equipoise.errors import InvalidInput, UnknownName, require_whole
 from equipoise.history.presets import load_preset
 from equipoise.history.problems import InvalidReading
+from equipoise.history.values import MissingWords, key_of
 from equipoise.messages import Fix, OpenChoice, Problem
 
 Value = str | int | float | OpenChoice
 Values = Value | Sequence[Value]
 Meaning = Values | Mapping[str, Values] | None
 """Values that mean something: for both columns, or by role or column (``{"outcome": "paid"}``)."""
+MissingValues = str | Sequence[str] | Mapping[str, str | Sequence[str]]
+"""Values that stand for none: for both columns, or by role or column (``{"decision": "2"}``)."""
+EVERY_ROLE = ""  # the role of a value that was named without a column
 MergedGroups = Mapping[str, str | Sequence[str]] | Sequence[str]
 """Name of a new group -> the values that make it; or texts such as ``"other=Samoan"``."""
 Moment = str | datetime.date
@@ -27,6 +31,8 @@ ROLES: tuple[Role, ...] = ("decision", "outcome")
 MARKED_ROLES = (*ROLES, "random_accepts")
 """Roles whose values may be explained: 1 and 0 of decisions, outcomes and marks of a programme."""
 MEANINGS: tuple[MeaningArgument, ...] = ("positive", "negative")
+VALUE_ARGUMENTS = (*MEANINGS, "missing_values")
+"""Arguments that say what values mean; presets, kept files and callers do so role by role."""
 NEEDED_ARGUMENT = {
     "cohort": "unknown",
     "since": "date",
@@ -64,7 +70,7 @@ class ReadOptions:
     outcome: str = ""
     positive: Meaning = None
     negative: Meaning = None
-    missing_values: str | Sequence[str] = ()
+    missing_values: MissingValues = ()
     missing_group: str = "refuse"
     merge_groups: MergedGroups = ()
     max_groups: int = 50
@@ -107,7 +113,9 @@ class ReadOptions:
         # A frozen dataclass can be filled in here only by this detour.
         object.__setattr__(self, "positive", self._values_by_role("positive", self.positive))
         object.__setattr__(self, "negative", self._values_by_role("negative", self.negative))
+        object.__setattr__(self, "missing_values", self._sort_missing_values())
         object.__setattr__(self, "merge_groups", _values_by_new_group(self.merge_groups))
+        self._refuse_contradictions()
 
     def _require_columns(self) -> None:
         """Raise unless group, decision and outcome name columns, all of them different."""
@@ -179,6 +187,53 @@ class ReadOptions:
             raise InvalidReading(Problem("bit-without-column", details, (fix,)))
         return ROLES, value
 
+    def _sort_missing_values(self) -> MissingValues:
+        """Return missing values by role if one of them names its column, else as they were given.
+
+        Values without a column have the role :data:`EVERY_ROLE`.
+        """
+        given = self.missing_values
+        by_column = given if isinstance(given, Mapping) else {EVERY_ROLE: given}
+        by_role: dict[str, list[Any]] = {}
+        for column, column_values in by_column.items():
+            for value in as_tuple(column_values):
+                role, bare_value = self._role_of_missing_value(column, value)
+                by_role.setdefault(role, []).append(bare_value)
+        return by_role if any(by_role) else given
+
+    def _role_of_missing_value(self, column: str, value: Any) -> tuple[str, Any]:
+        """Return the role that a missing value is for, and the value without its column."""
+        role_of_column = {self.decision: "decision", self.outcome: "outcome"}
+        role_of_column |= {"decision": "decision", "outcome": "outcome"}
+        if column:
+            if column not in role_of_column:
+                raise UnknownName("key of 'missing_values'", column, role_of_column)
+            return role_of_column[column], value
+        # As in _roles_of_value, only a known column before "=" counts.
+        column_before, equals, value_after = str(value).partition("=")
+        if equals and column_before in role_of_column:
+            return role_of_column[column_before], value_after
+        return EVERY_ROLE, value
+
+    def _refuse_contradictions(self) -> None:
+        """Raise if a value was said to mean something and to stand for none, in the same column."""
+        in_every_role = self.missing_values_for(EVERY_ROLE)
+        for role in ROLES:
+            for argument in MEANINGS:
+                explained_keys = self._explained_keys(role, argument)
+                for value in self.missing_values_for(role):
+                    if key_of(value) in explained_keys:
+                        raise _contradiction(value, argument, self.column_of(role))
+        for value in in_every_role:
+            # Without a column it stands for none where it has no meaning. Here that is nowhere.
+            if all(key_of(value) in self._explained_keys(role, *MEANINGS) for role in ROLES):
+                argument = next(
+                    argument
+                    for argument in MEANINGS
+                    if key_of(value) in self._explained_keys("decision", argument)
+                )
+                raise _contradiction(value, argument, self.decision)
+
     @property
     def groups(self) -> tuple[str, ...]:
         """The columns of strata, if there are any, and the group columns."""
@@ -221,6 +276,31 @@ class ReadOptions:
         assert isinstance(by_role, Mapping)  # since __post_init__
         return as_tuple(by_role.get(role))
 
+    def missing_values_for(self, role: str) -> tuple[Value, ...]:
+        """Return the values that were said to stand for none in the column of a role alone.
+
+        Of :data:`EVERY_ROLE` these are the values that were named without a column.
+        """
+        if isinstance(self.missing_values, Mapping):
+            return as_tuple(self.missing_values.get(role))
+        return as_tuple(self.missing_values) if role == EVERY_ROLE else ()
+
+    def missing_words(self, role: Role) -> MissingWords:
+        """Return which values in the column of a role stand for none."""
+        return MissingWords(
+            explained=frozenset(self._explained_keys(role, *MEANINGS)),
+            of_column=tuple(map(key_of, self.missing_values_for(role))),
+            of_table=tuple(map(key_of, self.missing_values_for(EVERY_ROLE))),
+        )
+
+    def _explained_keys(self, role: Role, *arguments: MeaningArgument) -> set[str]:
+        """Return the keys of the values that were said to mean 1, 0 or either."""
+        return {
+            key_of(value)
+            for argument in arguments
+            for value in self.explained_values(argument, role)
+        }
+
     def with_fixes(self, fixes: Sequence[Fix]) -> ReadOptions:
         """Return the options with fixes added to what was said before."""
         changes: dict[str, Any] = {}
@@ -229,14 +309,22 @@ class ReadOptions:
             changes[argument] = {
                 role: [*self.explained_values(argument, role)] for role in MARKED_ROLES
             }
+        missing_by_role = {role: [*self.missing_values_for(role)] for role in (EVERY_ROLE, *ROLES)}
         # Meanings and missing values are added to; every other argument has one value.
         for fix in fixes:
-            if fix.role:
+            if fix.argument == "missing_values":
+                # What is said of one column is no longer said of every column.
+                missing_by_role[EVERY_ROLE] = [
+                    value
+                    for value in missing_by_role[EVERY_ROLE]
+                    if key_of(value) not in set(map(key_of, fix.values))
+                ]
+                missing_by_role[fix.role] += fix.values
+            elif fix.role:
                 changes[fix.argument][fix.role] += fix.values
-            elif fix.argument == "missing_values":
-                changes[fix.argument] = [*as_tuple(self.missing_values), *fix.values]
             else:
                 changes[fix.argument] = fix.argument_value
+        changes["missing_values"] = simplify_missing(missing_by_role)
         return replace(self, **changes)
 
     def all_arguments(self) -> dict[str, Any]:
@@ -280,11 +368,23 @@ class ReadOptions:
         """The arguments that are not at their defaults, and that no preset says."""
         # What a preset says is left out: a person who reads the call sees what this table adds.
         preset = load_preset(self.preset)
-        return {
-            name: value
-            for name, value in without_defaults(self.all_arguments()).items()
-            if name not in preset or value != preset[name]
-        }
+        arguments = without_defaults(self.all_arguments())
+        for name, said in preset.items():
+            value = arguments.get(name)
+            if isinstance(value, Mapping) and isinstance(said, Mapping):
+                arguments[name] = _without_same(value, said)
+            elif value == said:
+                del arguments[name]
+        return without_defaults(arguments)
+
+
+def _without_same(by_role: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of a mapping that do not say the same as another one."""
+    return {
+        role: values
+        for role, values in by_role.items()
+        if as_tuple(values) != as_tuple(said.get(role))
+    }
 
 
 DEFAULTS: Mapping[str, Any] = {option.name: option.default for option in fields(ReadOptions)}
@@ -307,6 +407,17 @@ def without_defaults(arguments: Mapping[str, Any]) -> dict[str, Any]:
         return value is not None and as_tuple(value) != as_tuple(DEFAULTS.get(argument))
 
     return {name: value for name, value in arguments.items() if is_not_default(name, value)}
+
+
+def simplify_missing(by_role: Mapping[str, Sequence[Any]]) -> MissingValues:
+    """Return missing values by role as an argument: a list if none of them names its column."""
+    present = {role: list(values) for role, values in by_role.items() if values}
+    return present if set(present) - {EVERY_ROLE} else present.get(EVERY_ROLE, ())
+
+
+def _contradiction(value: Any, argument: str, column: str) -> InvalidReading:
+    names = {"value": str(value), "argument": argument, "column": column}
+    return InvalidReading(Problem("missing-and-explained", names))
 
 
 def _is_open_choice(text: str) -> bool:

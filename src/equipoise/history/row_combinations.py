@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from equipoise.history.options import ReadOptions, as_tuple
+from equipoise.history.options import ReadOptions
 from equipoise.history.tables import Rows
-from equipoise.history.values import is_missing, key_of, tally, text_of
+from equipoise.history.values import tally, text_of
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ def combine_rows(counted_rows: Rows, options: ReadOptions) -> list[RowCombinatio
 
     Each counted row has the values of ``options.columns`` and, last, the number of rows.
     """
-    missing_keys = tuple(map(key_of, as_tuple(options.missing_values)))
+    missing_decisions = options.missing_words("decision")
+    missing_outcomes = options.missing_words("outcome")
     counts = tally((tuple(map(text_of, values)), int(count)) for *values, count in counted_rows)
     combinations = []
     for texts, count in sorted(counts.items()):
@@ -60,8 +61,8 @@ def combine_rows(counted_rows: Rows, options: ReadOptions) -> list[RowCombinatio
                 decision=decision,
                 outcome=outcome,
                 count=count,
-                has_decision=not is_missing(decision, missing_keys),
-                has_outcome=not is_missing(outcome, missing_keys),
+                has_decision=not missing_decisions.include(decision),
+                has_outcome=not missing_outcomes.include(outcome),
             )
         )
     return combinations

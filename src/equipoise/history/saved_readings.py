@@ -11,7 +11,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,19 @@ from typing import Any
 from equipoise._output_files import refuse_overwriting, replace_file
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.options import (
+    EVERY_ROLE,
     MEANINGS,
     ROLES,
+    VALUE_ARGUMENTS,
     ReadOptions,
     as_tuple,
     places_of,
+    simplify_missing,
     unwrap_single,
     without_defaults,
 )
 from equipoise.history.presets import load_preset
+from equipoise.history.values import key_of
 
 SUFFIX = ".toml"
 SOURCE_ENTRY = "source"
@@ -88,7 +92,7 @@ def load_reading(source: object, arguments: Mapping[str, Any]) -> tuple[object, 
     """Return a source and its options; a file of :func:`save_reading` has both.
 
     Arguments that are given beside such a file, and are not at their defaults, go before its
-    entries. Values that mean 1 or 0 do so role by role.
+    entries. Values that mean 1, 0 or none do so role by role.
 
     Raises
     ------
@@ -106,18 +110,38 @@ def load_reading(source: object, arguments: Mapping[str, Any]) -> tuple[object, 
     preset_name = explicit_arguments.get("preset", saved.get("preset"))
     preset = load_preset(preset_name)
     _require_known(f"the preset {preset_name!r}", preset, [*ENTRIES])
-    # Meanings are merged role by role: a caller who explains decisions keeps what the file says of
-    # outcomes.
-    saved_meanings: dict[str, Any] = {}
-    for argument in MEANINGS:
-        saved_meanings[argument] = {**preset.get(argument, {}), **_plain_meaning(saved, argument)}
-    saved = {**preset, **saved}
-    options = ReadOptions(**{**saved, **explicit_arguments})
-    # The same options with the file's meanings alone, which may name columns instead of roles.
-    saved_options = ReadOptions(**{**saved, **explicit_arguments, **saved_meanings})
-    positive = {**_by_role(saved_options.positive), **_by_role(options.positive)}
-    negative = {**_by_role(saved_options.negative), **_by_role(options.negative)}
-    return source, replace(options, positive=positive, negative=negative)
+    together = {**preset, **saved, **explicit_arguments}
+    # The same options with what one of the three says of values, which may name columns.
+    options_by_level = []
+    for level in (preset, saved, explicit_arguments):
+        said_of_values = {argument: level.get(argument, ()) for argument in VALUE_ARGUMENTS}
+        options_by_level.append(ReadOptions(**{**together, **said_of_values}))
+    return source, replace(options_by_level[-1], **_merge_values(options_by_level))
+
+
+def _merge_values(options_by_level: Sequence[ReadOptions]) -> dict[str, Any]:
+    """Return meanings and missing values; what a later level says of a role goes first.
+
+    So a caller who explains decisions keeps what a file says of outcomes.
+    """
+    meanings: dict[str, dict[str, Any]] = {argument: {} for argument in MEANINGS}
+    missing: dict[str, Sequence[Any]] = {}
+    for options in options_by_level:
+        for role in ROLES:
+            words = options.missing_words(role)
+            # What an earlier level read as none may be explained here, or the reverse.
+            missing[role] = _without(missing.get(role), words.explained)
+            for by_role in meanings.values():
+                by_role[role] = _without(by_role.get(role), words.of_column)
+        for argument in MEANINGS:
+            meanings[argument].update(_by_role(getattr(options, argument)))
+        for slot in (EVERY_ROLE, *ROLES):
+            missing[slot] = options.missing_values_for(slot) or missing.get(slot, ())
+    return {**meanings, "missing_values": simplify_missing(missing)}
+
+
+def _without(values: Any, keys: Collection[str]) -> list[Any]:
+    return [value for value in as_tuple(values) if key_of(value) not in keys]
 
 
 @dataclass(frozen=True)
@@ -151,14 +175,6 @@ def load_question(source: object) -> SavedQuestion:
         costs=entries.get(COSTS_TABLE, {}),
         stratum_columns=as_tuple(entries.get("within")),
     )
-
-
-def _plain_meaning(saved: Mapping[str, Any], argument: str) -> Mapping[str, Any]:
-    """Return the values of a kept file by column; without a column they are for both."""
-    meaning = saved.get(argument)
-    if meaning is None:
-        return {}
-    return meaning if isinstance(meaning, Mapping) else dict.fromkeys(ROLES, meaning)
 
 
 def save_reading(

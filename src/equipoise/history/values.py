@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import TypeVar
@@ -57,6 +58,42 @@ def is_missing(value: object, extra_keys: Collection[str] = ()) -> bool:
     """Return whether a value stands for none; ``extra_keys`` are further keys that do."""
     key = key_of(value)
     return key in MISSING_KEYS or key in extra_keys
+
+
+@dataclass(frozen=True)
+class MissingWords:
+    """Which values of one column stand for none: keys that were said to, and the usual words.
+
+    What a value means in this column goes before what was said of the whole table, because a code
+    such as 2 may be a decision that was never taken and a bad outcome.
+
+    Attributes
+    ----------
+    explained
+        Keys that mean 1 or 0 in this column.
+    of_column, of_table
+        Keys that stand for none in this column, and in every column where they mean nothing else.
+
+    Examples
+    --------
+    >>> outcome = MissingWords(explained=frozenset(("1", "2")), of_table=("2", "9"))
+    >>> [value for value in ("1", "2", "9", "NA", "") if outcome.include(value)]
+    ['9', 'NA', '']
+    """
+
+    explained: Collection[str] = ()
+    of_column: Collection[str] = ()
+    of_table: Collection[str] = ()
+
+    def include(self, value: object) -> bool:
+        """Return whether a value stands for none."""
+        key = key_of(value)
+        if key in self.of_column:
+            return True
+        # A blank stands for none whatever is said of it.
+        if key and key in self.explained:
+            return False
+        return is_missing(value, self.of_table)
 
 
 def require_single_values(name: str, values: Iterable[object]) -> None:

@@ -36,6 +36,11 @@ TEXTS: Mapping[str, str] = {
     "example {fix}.",
     "unknown-value": "{argument:argument} names {value}, which is not a value"
     "[[ of column {column}]].[[ Did you mean {nearest}?]] Values found: {known:all}.",
+    "missing-and-explained": "Column {column}: {value} cannot have a meaning and stand for none."
+    "[[ Both {argument:argument} and {@missing_values} name it.]] Leave out one of the two.",
+    "missing-code-without-column": "Column {column} would have one meaning only, because "
+    "{@missing_values} names {values:and} for both columns. Say for which column a code stands for "
+    "none: {fix}.",
     # -- files and databases -----------------------------------------------------------------------
     "table-or-query-needed": "A database needs either {@table=NAME} or {@query=SQL}. Its tables: "
     "{tables:plain}.",

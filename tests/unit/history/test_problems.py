@@ -67,8 +67,9 @@ def test_a_messy_table_is_read_at_the_second_try() -> None:
     for remedy in (
         "missing_group='not stated'",
         "positive={'decision': 'Approved'}",
-        "missing_values=['Withdrawn'], undecided='leave_out'",
-        "positive={'outcome': 'Paid'}, negative={'outcome': 'Default'}, missing_values=['Open']",
+        "missing_values={'decision': ['Withdrawn']}, undecided='leave_out'",
+        "positive={'outcome': 'Paid'}, negative={'outcome': 'Default'}, "
+        "missing_values={'outcome': ['Open']}",
         "unknown='bounds'",
     ):
         assert remedy in message, remedy
@@ -156,7 +157,8 @@ def test_a_third_decision_in_unknown_words_stays_open() -> None:
     every = ["approved"] * 40 + ["declined"] * 80 + ["storniert"] * 4
     status = ["repaid", "charged off"] * 20 + [""] * 84
     data = pd.DataFrame({"race": ["a", "b"] * 62, "decision": every, "status": status})
-    assert "missing_values=[<'storniert'>], undecided='leave_out'" in message_of(data, **LOANS)
+    message = message_of(data, **LOANS)
+    assert "missing_values={'decision': [<'storniert'>]}, undecided='leave_out'" in message
 
 
 def test_a_period_may_lack_a_word_that_the_table_has() -> None:
@@ -183,13 +185,16 @@ def test_the_words_of_a_column_are_known_not_those_of_the_other() -> None:
 @pytest.mark.parametrize(
     ("values", "open_choices"),
     [
-        (["0", "1", "offen"], ["positive={'outcome': <'0' | '1'>}", "missing_values=[<'offen'>]"]),
+        (
+            ["0", "1", "offen"],
+            ["positive={'outcome': <'0' | '1'>}", "missing_values={'outcome': [<'offen'>]}"],
+        ),
         (
             ["bezahlt", "ausgefallen", "offen"],
             [
                 "positive={'outcome': <'bezahlt' | 'ausgefallen' | 'offen'>}",
                 "negative={'outcome': <'ausgefallen'>}",  # the list is written once
-                "missing_values=[<'offen'>]",
+                "missing_values={'outcome': [<'offen'>]}",
             ],
         ),
     ],

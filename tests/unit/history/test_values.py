@@ -228,7 +228,7 @@ def test_advice_does_not_call_open_loans_failures() -> None:
     with refused("outcome-partly-explained", written={"current": 30, "lost": 10}) as caught:
         eq.History.read(table, **asked)
     assert codes_of(problems_of(caught.value)) == ["outcome-partly-explained", "outcome-unknown"]
-    assert "--negative outcome=lost --missing-value current" in describe_error(caught.value)
+    assert "--negative outcome=lost --missing-value outcome=current" in describe_error(caught.value)
     told = {**asked, "negative": {"outcome": "lost"}, "missing_values": ["current"]}
     cells = eq.History.read(table, **told, unknown="bounds").cells["a"]
     assert (cells.approved_positive, cells.approved_unknown, cells.approved_negative) == (10, 15, 5)
@@ -245,7 +245,7 @@ def test_withdrawn_applications_follow_the_advice() -> None:
     with refused("decision-partly-explained") as caught:
         eq.History.read(messy, **coded)  # type: ignore[arg-type]
     proposed = fixes_of(problem_of(caught.value, "decision-partly-explained"))
-    assert proposed["missing_values"] == ["Withdrawn"]
+    assert proposed["missing_values"] == {"decision": ["Withdrawn"]}
     assert proposed["undecided"] == "leave_out"
     coded["missing_values"] = "withdrawn"
     with refused("decision-missing", column="decision", rows=100) as caught:
