@@ -26,6 +26,8 @@ FIELD_TITLES: Mapping[str, str] = {
     "positive_outcome": "good",
     "negative_outcome": "bad",
     "missing_values": "no decision” or “not known",
+    "missing_values_decision": "no decision",
+    "missing_values_outcome": "not known",
     "undecided": "no decision",
     "unknown": "Approved people whose outcome is not known yet",
     "denied_outcomes": "leave out the outcomes of denied people",
@@ -55,6 +57,8 @@ MEANING_FIELDS = frozenset(
         "positive_outcome",
         "negative_outcome",
         "missing_values",
+        "missing_values_decision",
+        "missing_values_outcome",
     }
 )
 """Fields that say which values have a meaning: it is clicked beside each value."""

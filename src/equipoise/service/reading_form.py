@@ -20,7 +20,7 @@ from equipoise.history.guided_reading import (
     ask_for_values,
 )
 from equipoise.history.meanings import bit_of_yes
-from equipoise.history.options import ROLES, Role
+from equipoise.history.options import EVERY_ROLE, ROLES, Role
 from equipoise.history.presets import load_preset, preset_names
 from equipoise.history.values import STANDARD_BITS, choose_labels, is_missing, key_of, tally
 from equipoise.messages import OpenChoice, ReadingProposal
@@ -35,6 +35,8 @@ MEANING_FIELDS = (
     ("positive", "outcome"),
     ("negative", "outcome"),
     ("positive", "random_accepts"),
+    ("missing_values", "decision"),
+    ("missing_values", "outcome"),
 )
 """Argument of ``History.read`` and role, whose field is called ``positive_decision`` and so on."""
 TEXT_FIELDS = ("decision", "outcome", "id", "random_accepts", "missing_group", "unknown",
@@ -43,7 +45,7 @@ TEXT_FIELDS = ("decision", "outcome", "id", "random_accepts", "missing_group", "
 COLUMN_FIELDS = ("group", "group_2", "within", "decision", "outcome", "on", "on_outcomes", "id",
                  "date", "latest", "decider", "cohort", "random_accepts")  # fmt: skip
 OUTCOMES_FIELDS = ("outcome", "on_outcomes", "latest")  # whose columns are in the second table
-LIST_FIELDS = ("missing_values", "random_accepts_against")
+LIST_FIELDS = ("random_accepts_against",)
 NUMBER_FIELDS = ("max_groups", "min_cases")
 MAX_NUMBER_DIGITS = 9
 NOT_STATED = "not stated"  # what people without a group are called unless somebody says otherwise
@@ -281,6 +283,9 @@ class ReadingForm:
             digits = self.text(name)[:MAX_NUMBER_DIGITS]
             if digits.isdecimal():
                 options[name] = int(digits)
+        missing_in_both = split_values(self.text("missing_values"))
+        if missing_in_both:
+            options["missing_values"] = {EVERY_ROLE: missing_in_both}
         for argument, role in MEANING_FIELDS:
             values = split_values(self.text(f"{argument}_{role}"))
             if values:
@@ -364,7 +369,14 @@ def _explained_values(arguments: Mapping[str, Any], role: str) -> dict[str, str]
         values = by_role.get(role, ()) if isinstance(by_role, Mapping) else ()
         for value in _listed(values):
             explained[key_of(value)] = meaning
-    for value in _listed(arguments.get("missing_values", ())):
+    missing_values = arguments.get("missing_values", ())
+    by_role = (
+        missing_values if isinstance(missing_values, Mapping) else {EVERY_ROLE: missing_values}
+    )
+    # What a value means in this column goes before what was said of both.
+    for value in _listed(by_role.get(EVERY_ROLE, ())):
+        explained.setdefault(key_of(value), nothing)
+    for value in _listed(by_role.get(role, ())):
         explained[key_of(value)] = nothing
     return explained
 
