@@ -11,7 +11,7 @@ import typer
 from equipoise.cli import options as shared
 from equipoise.cli.console import Output, show
 from equipoise.cli.option_values import parse_pairs
-from equipoise.cli.replies import describe_reply, with_verdict
+from equipoise.cli.replies import describe_reply, with_verdict, with_waiting
 from equipoise.errors import InvalidInput, UnknownName
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def ask(
         columns=column,
         results_path=results_path,
     )
-    show(answer, json)
+    show(with_waiting(live, answer), json)
 
 
 def _require_use_of_scores(live: LiveAudit, score: str | None, price: str | None) -> None:

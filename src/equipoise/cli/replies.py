@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from equipoise._json import JsonValue
 from equipoise.cli.console import Output
 from equipoise.messages.audit_words import REPLY_TEXT, UNCHANGED_TEXT
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from equipoise.finding import Finding
     from equipoise.ledger import LiveAudit
     from equipoise.ledger.commands import Reply
+    from equipoise.ledger.waiting import WaitingGroup
 
 STATES_WITH_REASON = ("UNLINKED", "CONCLUDED", "DECIDED")  # states of an audit that say why
 
@@ -57,8 +60,24 @@ def with_verdict(live: LiveAudit, answer: Output, finding_before: Finding | None
         clauses.append(f"verdict: {finding.verdict}")
     elif clauses:
         clauses.append("the audit goes on")
-    if finding is None:
-        clauses += [f"waiting: {group}" for group in live.status().waiting]
+    waiting = live.waiting() if finding is None else ()
+    return _with_clauses(live, answer, clauses, waiting)
+
+
+def with_waiting(live: LiveAudit, answer: Output) -> Output:
+    """Return an answer with the groups that the audit waits for, in words and for programs."""
+    waiting = live.waiting()
+    assert isinstance(answer.data, JsonValue)  # a reply, or what came of a file
+    texts = [group.to_dict() | {"text": str(group)} for group in waiting]
+    with_data = replace(answer, data=answer.data.to_dict() | {"waiting": texts})
+    return _with_clauses(live, with_data, [], waiting)
+
+
+def _with_clauses(
+    live: LiveAudit, answer: Output, clauses: Sequence[str], waiting: Sequence[WaitingGroup]
+) -> Output:
+    """Return an answer with clauses and the groups that the audit waits for, if there are any."""
+    clauses = [*clauses, *(f"waiting: {group}" for group in waiting)]
     if not clauses:
         return answer
     clauses.append(f"see equipoise audit status {shlex.quote(live.row.name)}")

@@ -270,11 +270,16 @@ class LiveAudit(AuditCommands):
 
     def status(self) -> Status:
         """Return people, money, evidence and drift as of now."""
-        return self._driver.read(status_of)
+        status = self._driver.read(status_of)
+        return replace(status, waiting=self.waiting()) if status.waiting else status
 
     def waiting(self) -> tuple[WaitingGroup, ...]:
-        """Return the groups whose denied people are wanted and do not arrive."""
-        return self._driver.read(AuditState.waiting_for)
+        """Return the groups whose denied people are wanted and do not arrive, as of now."""
+        waiting = self._driver.read(AuditState.waiting_for)
+        if not waiting:  # as nearly always, and then it does not matter what time it is
+            return ()
+        time = format_timestamp(self._store.clock_time())
+        return self._driver.read(lambda state: state.waiting_for(time))
 
     def good_shares(self) -> dict[str, Interval]:
         """Return each group's share of good outcomes among the denied, as far as is known.

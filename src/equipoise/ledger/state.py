@@ -419,15 +419,18 @@ class AuditState:
         settings = self.settings
         return drift_tests(self.drift, settings.compared_past, stream=settings.stream)
 
-    def waiting_for(self) -> tuple[WaitingGroup, ...]:
-        """Return the groups that an adaptive audit wants outcomes of and that do not arrive."""
+    def waiting_for(self, time: str | None = None) -> tuple[WaitingGroup, ...]:
+        """Return the groups that an adaptive audit wants outcomes of and that do not arrive.
+
+        Days are counted to ``time``, or to the last event: a replay must not depend on the clock.
+        """
         has_ended = self.rules.recorded is not None or self.rules.concluded is not None
         if has_ended or not self.arrivals.is_stalled or self.has_other_edition:
             return ()
         audit = self.audit
         if not isinstance(audit, AdaptiveAudit) or audit.finding is not None:
             return ()
-        return self.arrivals.waiting_for(audit.wanted_groups(), self.rules.head.time)
+        return self.arrivals.waiting_for(audit.wanted_groups(), time or self.rules.head.time)
 
     def check_books(self) -> None:
         """Raise unless the audit object's account agrees with the ledger's."""

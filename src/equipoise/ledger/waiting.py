@@ -13,7 +13,9 @@ from datetime import datetime
 
 from equipoise._json import JsonValue
 
-MIN_TURNED_AWAY = 50  # denied people in a row, before an audit is said to wait
+# Denied people in a row, before an audit is said to wait. A group with a quarter of the denied is
+# absent from ten in a row with a probability of 6%, so shorter runs are mostly chance.
+MIN_TURNED_AWAY = 10
 
 
 @dataclass(frozen=True)
