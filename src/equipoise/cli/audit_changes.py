@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -296,3 +296,19 @@ def upgrade(
     """Continue with this program's edition of the statistics. Recorded events stay."""
     live = shared.open_audit(ledger, name, actor)
     show(describe_reply(live.upgrade(why)), json)
+
+
+COMMANDS: Mapping[str, Callable[..., None]] = {
+    "conclude": conclude,
+    "budget": budget,
+    "limits": limits,
+    "random-accepts": random_accepts,
+    "pause": pause,
+    "resume": resume,
+    "approve": approve,
+    "reject": reject,
+    "erase": erase,
+    "scrub": scrub,
+    "upgrade": upgrade,
+}
+"""Name of a command -> its function, in the order of the help."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -225,3 +226,15 @@ def _read_checkpoints(texts: list[str] | None, audit_id: str | None) -> list[tup
         else:
             raise InvalidInput(f"'--checkpoint' must be 120:HASH or name a file; got {text!r}")
     return checkpoints
+
+
+COMMANDS: Mapping[str, Callable[..., None]] = {
+    "status": status,
+    "list": list_audits,
+    "report": report,
+    "log": log,
+    "checkpoint": checkpoint,
+    "export": export,
+    "verify": verify,
+}
+"""Name of a command -> its function, in the order of the help."""

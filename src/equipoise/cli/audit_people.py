@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -309,3 +309,15 @@ def correct(
     finding_before = live.finding  # a correction may take the verdict back, and the answer says so
     answer = describe_reply(live.correct(person, right_outcome, why))
     show(with_verdict(live, answer, finding_before), json)
+
+
+COMMANDS: Mapping[str, Callable[..., None]] = {
+    "ask": ask,
+    "tell": tell,
+    "executed": executed,
+    "withdraw": withdraw,
+    "overdue": overdue,
+    "write-off": write_off,
+    "correct": correct,
+}
+"""Name of a command -> its function, in the order of the help."""

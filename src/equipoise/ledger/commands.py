@@ -196,6 +196,28 @@ class Scrubbed(Command):
     erased: int
 
 
+EXAMPLES: Mapping[str, Mapping[str, Any]] = {
+    "ask": {"person": "applicant-4711", "group": "B", "decision": 0},
+    "tell": {"person": "applicant-4711", "outcome": 1},
+    "execute": {"person": "applicant-4711"},
+    "withdraw": {"person": "applicant-4711"},
+    "overdue": {"person": "applicant-4711"},
+    "write_off": {"person": "applicant-4711"},
+    "correct": {"person": "applicant-4711", "outcome": 0, "why": "the wrong column was read"},
+    "erase": {"person": "applicant-4711"},
+    "conclude": {"why": "the pilot has ended"},
+    "pause": {"why": "holidays", "key": "pause of 24 December"},
+    "resume": {"why": "back at work"},
+    "set_budget": {"budget": 600000, "why": "the board has agreed"},
+    "set_limits": {"max_in_flight": 50, "max_in_flight_groups": {"B": 20}, "why": "more staff"},
+    "set_random_accepts": {"random_accepts": {"A": [40, 9, 1], "B": [31, 18, 0]}, "why": "May"},
+    "upgrade": {"why": "version 0.2"},
+    "approve": {"proposal": 7},
+    "reject": {"proposal": 7, "why": "the budget is enough"},
+}
+"""Tag of a command -> fields of an example, which the description of the HTTP interface shows."""
+
+
 def read_command(data: Mapping[str, Any]) -> Command:
     """Build a command from what ``to_dict`` gave; its values are checked when it is run.
 

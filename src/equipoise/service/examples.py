@@ -11,30 +11,10 @@ from collections.abc import Iterator, Mapping
 from importlib import resources
 from typing import Any, NamedTuple
 
-from equipoise.ledger.commands import COMMANDS
+from equipoise.ledger.commands import COMMANDS, EXAMPLES
 from equipoise.service.problems import PROBLEM_MEDIA_TYPE, PROBLEM_TYPES, HttpProblem
 
 JSON = "application/json"
-COMMAND_EXAMPLES: Mapping[str, Mapping[str, Any]] = {
-    "ask": {"person": "applicant-4711", "group": "B", "decision": 0},
-    "tell": {"person": "applicant-4711", "outcome": 1},
-    "execute": {"person": "applicant-4711"},
-    "withdraw": {"person": "applicant-4711"},
-    "overdue": {"person": "applicant-4711"},
-    "write_off": {"person": "applicant-4711"},
-    "correct": {"person": "applicant-4711", "outcome": 0, "why": "the wrong column was read"},
-    "erase": {"person": "applicant-4711"},
-    "conclude": {"why": "the pilot has ended"},
-    "pause": {"why": "holidays", "key": "pause of 24 December"},
-    "resume": {"why": "back at work"},
-    "set_budget": {"budget": 600000, "why": "the board has agreed"},
-    "set_limits": {"max_in_flight": 50, "max_in_flight_groups": {"B": 20}, "why": "more staff"},
-    "set_random_accepts": {"random_accepts": {"A": [40, 9, 1], "B": [31, 18, 0]}, "why": "May"},
-    "upgrade": {"why": "version 0.2"},
-    "approve": {"proposal": 7},
-    "reject": {"proposal": 7, "why": "the budget is enough"},
-}
-"""Tag of a command -> its fields."""
 
 
 def with_examples(openapi: dict[str, Any]) -> dict[str, Any]:
@@ -86,7 +66,7 @@ def _command_examples() -> dict[str, Any]:
     """Return an example of every command, by its tag."""
     examples = {}
     for tag, command_class in COMMANDS.items():
-        command = {"command": tag, **COMMAND_EXAMPLES[tag]}
+        command = {"command": tag, **EXAMPLES[tag]}
         summary = (command_class.__doc__ or tag).partition("\n")[0]
         examples[tag] = {"summary": summary, "value": {"commands": [command]}}
     return examples
