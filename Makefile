@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+RECORD := build/record
 
 # Tests and studies run side by side; linear-algebra threads of their own would only get in the way.
 export OMP_NUM_THREADS := 1
@@ -11,7 +12,7 @@ export OMP_NUM_THREADS := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-fast test-full coverage checks lint check-types check-layers unit tests-of-parts tests-of-whole matrix bench study paper docs comparison wheel lock clean
+.PHONY: help demo serve test test-fast test-full coverage checks lint check-types check-layers unit tests-of-parts tests-of-whole matrix bench study paper docs comparison wheel lock record clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +86,9 @@ comparison: $(READY)  ## Ask other toolkits the same question, for docs/understa
 
 lock: $(READY)  ## Write down the versions of this environment, which the next one will have
 	$(BIN)/python -m pip freeze --exclude-editable > tools/dev-lock.txt
+
+record: $(READY)  ## Write down what outsiders see, to compare two revisions (minutes)
+	$(BIN)/python tools/record.py write $(RECORD)
 
 clean:  ## Remove what the other commands made
 	rm -rf $(VENV) .cache build dist results docs/generated .mypy_cache .ruff_cache .import_linter_cache .hypothesis
