@@ -7,10 +7,12 @@ flag does, leaving them out would throw away the best evidence there is. So the 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 
-from equipoise.history.options import ReadOptions, as_tuple
+from equipoise.history.options import ReadOptions
 from equipoise.history.tables import Table
-from equipoise.history.values import STANDARD_BITS, is_missing, key_of, text_of
+from equipoise.history.values import STANDARD_BITS, MissingWords, is_missing, key_of, text_of
 from equipoise.messages import Fix, OpenChoice, Problem
 
 MAX_COLUMNS = 200  # columns that are looked at
@@ -53,19 +55,37 @@ def _is_yes_no(table: Table, column: str) -> bool:
 
 def _mark_of(table: Table, column: str, denied_keys: set[str], options: ReadOptions) -> str | None:
     """Return the value that nearly all denied people with an outcome have, and few others."""
-    # What a person still has to choose may well be an outcome.
-    missing_values = [v for v in as_tuple(options.missing_values) if not isinstance(v, OpenChoice)]
-    missing_keys = tuple(map(key_of, missing_values))
-    denied_counts: Counter[str] = Counter()  # of the denied, by what stands in the column
-    labelled_counts: Counter[str] = Counter()  # of those among them whose outcome is known
+    # Rows of denied people, by what stands in the column and by their outcome.
+    denied_rows: list[tuple[str, str, int]] = []
     counted = table.count([column, options.decision, options.outcome], MAX_COMBINATIONS)
     for value, decision, outcome, count in counted:
-        if key_of(text_of(decision)) not in denied_keys:
-            continue
-        text = text_of(value).strip()
-        denied_counts[text] += int(count)
-        if not is_missing(text_of(outcome), missing_keys):
-            labelled_counts[text] += int(count)
+        if key_of(text_of(decision)) in denied_keys:
+            denied_rows.append((text_of(value).strip(), text_of(outcome), int(count)))
+    # Without the outcomes that are said or guessed to be unknown, such as those of loans that are
+    # current, a mark may seem to stand where nothing is known. So whatever is written is tried too.
+    for words in (_said_to_be_missing(options), MissingWords()):
+        mark = _find_mark(denied_rows, words)
+        if mark is not None:
+            return mark
+    return None
+
+
+def _said_to_be_missing(options: ReadOptions) -> MissingWords:
+    """Return which outcomes stand for none; what a person still has to choose may well be one."""
+    words = options.missing_words("outcome")
+    of_column = options.missing_values_for("outcome")
+    said_keys = [key_of(value) for value in of_column if not isinstance(value, OpenChoice)]
+    return replace(words, of_column=said_keys)
+
+
+def _find_mark(denied_rows: Sequence[tuple[str, str, int]], words: MissingWords) -> str | None:
+    """Return the value of a column that stands where outcomes are known; rows as above."""
+    denied_counts: Counter[str] = Counter()  # of the denied, by what stands in the column
+    labelled_counts: Counter[str] = Counter()  # of those among them whose outcome is known
+    for text, outcome, count in denied_rows:
+        denied_counts[text] += count
+        if not words.include(outcome):
+            labelled_counts[text] += count
     if not labelled_counts:
         return None
     mark = max(labelled_counts, key=lambda text: labelled_counts[text])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 import equipoise as eq
 from equipoise.history.problems import UnreadTable
 from equipoise.messages import shell
+from tests.support.messages import problem_of
 
 READING: dict[str, Any] = {"group": "race", "decision": "approved", "outcome": "repaid"}
 
@@ -66,3 +68,35 @@ def test_repeated_rows_do_not_hide_the_mark() -> None:
         eq.History.read(data, **READING, id="application_id")
     codes = [problem.code for problem in refused.value.problems]
     assert codes == ["people-repeated", "denied-with-outcome-marked"]
+
+
+def test_outcomes_that_are_guessed_to_be_unknown_do_not_hide_the_mark(tmp_path: Path) -> None:
+    """Of the pilot's loans most are current, which is proposed to mean that nothing is known."""
+    data = table()
+    words = {1.0: "current", 0.0: "default"}
+    data = data.assign(repaid=[words.get(outcome) for outcome in data.repaid])
+    with pytest.raises(UnreadTable) as refused:
+        eq.History.read(data, **READING)
+    problem = problem_of(refused.value, "denied-with-outcome-marked")
+    assert problem.fields["mark_column"] == "pilot_flag"
+    assert refused.value.proposal is not None
+    assert refused.value.proposal.arguments["random_accepts"] == "pilot_flag"
+    assert "denied_outcomes" not in refused.value.proposal.arguments
+    # The same if the outcomes come from another file.
+    people = tmp_path / "people.csv"
+    outcomes = tmp_path / "outcomes.csv"
+    data.drop(columns="repaid").to_csv(people, index=False)
+    data[["application_id", "repaid"]].dropna().to_csv(outcomes, index=False)
+    with pytest.raises(UnreadTable) as refused:
+        eq.History.read(people, **READING, outcomes=outcomes, on="application_id")
+    assert problem_of(refused.value, "denied-with-outcome-marked").fields["mark"] == "Y"
+
+
+def test_a_word_for_no_loan_behind_every_denial_is_no_mark() -> None:
+    data = table().drop(columns="pilot_flag")
+    data["repaid"] = ["no loan" if outcome != outcome else str(outcome) for outcome in data.repaid]
+    data["branch_open"] = ["YN"[n % 2] for n in range(600)]
+    with pytest.raises(UnreadTable) as refused:
+        eq.History.read(data, **READING)
+    codes = [problem.code for problem in refused.value.problems]
+    assert "denied-with-outcome-marked" not in codes
