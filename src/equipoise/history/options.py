@@ -371,11 +371,24 @@ class ReadOptions:
         arguments = without_defaults(self.all_arguments())
         for name, said in preset.items():
             value = arguments.get(name)
-            if isinstance(value, Mapping) and isinstance(said, Mapping):
+            if name == "missing_values":  # those of a preset and of a caller are added up
+                by_role = {
+                    role: _without_listed(self.missing_values_for(role), said, role)
+                    for role in (EVERY_ROLE, *ROLES)
+                }
+                arguments[name] = simplify_missing(by_role)
+            elif isinstance(value, Mapping) and isinstance(said, Mapping):
                 arguments[name] = _without_same(value, said)
             elif value == said:
                 del arguments[name]
         return without_defaults(arguments)
+
+
+def _without_listed(values: Sequence[Any], said: Any, role: str) -> list[Any]:
+    """Return the missing values of a role that a preset does not list for it."""
+    by_role = said if isinstance(said, Mapping) else {EVERY_ROLE: said}
+    listed = as_tuple(by_role.get(role))
+    return [value for value in values if value not in listed]
 
 
 def _without_same(by_role: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:

@@ -92,7 +92,8 @@ def load_reading(source: object, arguments: Mapping[str, Any]) -> tuple[object, 
     """Return a source and its options; a file of :func:`save_reading` has both.
 
     Arguments that are given beside such a file, and are not at their defaults, go before its
-    entries. Values that mean 1, 0 or none do so role by role.
+    entries. Values that mean 1 or 0 do so role by role, and missing values are added to those of
+    the file.
 
     Raises
     ------
@@ -120,23 +121,26 @@ def load_reading(source: object, arguments: Mapping[str, Any]) -> tuple[object, 
 
 
 def _merge_values(options_by_level: Sequence[ReadOptions]) -> dict[str, Any]:
-    """Return meanings and missing values; what a later level says of a role goes first.
+    """Return what values mean, and which stand for none; a later level goes before earlier ones.
 
-    So a caller who explains decisions keeps what a file says of outcomes.
+    It does so role by role: a caller who explains decisions keeps what a file says of outcomes.
     """
     meanings: dict[str, dict[str, Any]] = {argument: {} for argument in MEANINGS}
     missing: dict[str, Sequence[Any]] = {}
     for options in options_by_level:
         for role in ROLES:
             words = options.missing_words(role)
-            # What an earlier level read as none may be explained here, or the reverse.
+            # What an earlier level reads as none may be explained here, or the reverse.
             missing[role] = _without(missing.get(role), words.explained)
             for by_role in meanings.values():
                 by_role[role] = _without(by_role.get(role), words.of_column)
         for argument in MEANINGS:
             meanings[argument].update(_by_role(getattr(options, argument)))
+        # These are added up: a caller who adds a word for none keeps the codes of a preset.
         for slot in (EVERY_ROLE, *ROLES):
-            missing[slot] = options.missing_values_for(slot) or missing.get(slot, ())
+            said_here = options.missing_values_for(slot)
+            earlier = _without(missing.get(slot), set(map(key_of, said_here)))
+            missing[slot] = [*earlier, *said_here]
     return {**meanings, "missing_values": simplify_missing(missing)}
 
 

@@ -149,6 +149,9 @@ def test_a_caller_goes_before_a_preset_and_a_file_role_by_role(tmp_path: Path) -
     _, options = load_reading(CODED, pending)
     assert options.missing_values == {"decision": ["2", "4"], "outcome": ["pending"]}
     assert options.given_arguments["missing_values"] == {"outcome": ["pending"]}
+    _, options = load_reading(CODED, {**pending, "missing_values": ["pending", "open"]})
+    assert options.given_arguments["missing_values"] == ["pending", "open"]
+    assert options.missing_words("decision").include("4")
     approved = {**columns, **outcomes, "positive": {"decision": ["1", "2"], "outcome": "1"}}
     history = eq.History.read(CODED, **approved, unknown="bounds")
     assert history.summary is not None
