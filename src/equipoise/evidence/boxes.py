@@ -402,6 +402,9 @@ class PieceBoxes:
         # A bet's log is concave in lam, so the ends of a side are all that its least value needs
         # (3.21, lemma 3).
         factors = np.log(np.stack([1.0 - slope * lam, 1.0 + slope * (1.0 - lam)], axis=1))
+        # No comparison holds of a nan, so evidence that is one would look like a refutation.
+        if np.isnan(factors).any():
+            raise FloatingPointError("a bet on labels has no size, so evidence would be no number")
         sides = np.repeat(np.array([[self.piece.a, self.piece.b]]), len(low), axis=0)
         return CornerCells(
             n_groups=len(self.shared.answers.counts),

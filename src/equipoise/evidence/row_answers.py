@@ -26,6 +26,7 @@ from equipoise.rates import Rate
 
 BOX_STEP = 0.2  # width of a box in epsilons: how far a rate moves over a side, two groups
 BOX_STEP_OF_MORE = 0.3  # … and with more groups, whose pairs need more boxes
+MOST_FADE = 700.0  # exp(-746) is 0, and what a bet without a stake has won is 0/0: no number
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ def _fair_pieces(answers: RowAnswers, a: int, b: int) -> Iterator[Piece]:
         far_share = 0.0 if len({claim.side for claim in claims}) == 1 else 0.5
         yield Piece(a, b, tuple(claims), claims[0].side, far_share)
         return
-    far_share = 0.5 * exp(-FAR_SIDE_FADE * gamma / answers.epsilon)
+    far_share = 0.5 * exp(-min(FAR_SIDE_FADE * gamma / answers.epsilon, MOST_FADE))
     # With gamma = 0 both halves are the populations with equal rates: one piece is enough.
     for near in (1, -1) if gamma > 0.0 else (1,):
         claims_of_half = []

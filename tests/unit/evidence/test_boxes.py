@@ -326,3 +326,18 @@ def test_stakes_add_up_to_one() -> None:
             total += np.exp(shares.log_floor).sum()
         assert total == pytest.approx(1.0, abs=1e-12)
         assert bet_shares(3).sum() == pytest.approx(1.0)
+
+
+def test_a_margin_far_below_gamma_leaves_no_bet_without_a_size() -> None:
+    # exp(-2 gamma / epsilon) is 0 here. Evidence was nan, of which no comparison holds, so every
+    # box looked refuted and the audit said UNFAIR before the first label.
+    counts = GroupCells(60, 5, 25), GroupCells(30, 5, 65)
+    rates = (RATES["true_positive_rate"],)
+    answers = RowAnswers(rates, counts, 0.4, 0.001, 0.025, 0.025, box_step=50.0)
+    (fair,) = answers.fair_covers()
+    assert isinstance(fair, CornerCells)
+    assert np.isfinite(fair.log_stake).all()
+    some_labels = np.full((2, 3), 4.0)
+    evidence = fair.evidence_of_counts(some_labels, np.arange(len(fair)))
+    assert len(fair)
+    assert not np.isnan(evidence).any()
