@@ -23,7 +23,7 @@ GREY = "#55606d"
 BLUE = "#1f5a9c"
 FAIR = "#006b57"
 UNFAIR = "#a63c06"
-OPEN = "#755600"  # no answer: in progress, INCONCLUSIVE, or either answer is right
+UNDECIDED = "#755600"  # no answer: in progress, INCONCLUSIVE, or either answer is right
 
 STYLE: dict[Any, Any] = {
     "font.size": 10.0,

@@ -18,7 +18,7 @@ from equipoise.display import (
     BLUE,
     FAIR,
     INK,
-    OPEN,
+    UNDECIDED,
     UNFAIR,
     Displayable,
     Row,
@@ -540,7 +540,7 @@ class Finding(JsonValue, Displayable):
         threshold = self.question.threshold
         zones = (
             ("fair", FAIR, 0.0, gamma),
-            ("either", OPEN, gamma, threshold),
+            ("either", UNDECIDED, gamma, threshold),
             ("unfair", UNFAIR, threshold, 1.0),
         )
         for label, colour, start, end in zones:
@@ -590,7 +590,7 @@ class Finding(JsonValue, Displayable):
     def _repr_html_(self) -> str:
         """Return a small card: the verdict, the range in a picture, cost, what is missing."""
         answer = self._answer()
-        colour = {Verdict.FAIR: FAIR, Verdict.UNFAIR: UNFAIR}.get(self.verdict, OPEN)
+        colour = {Verdict.FAIR: FAIR, Verdict.UNFAIR: UNFAIR}.get(self.verdict, UNDECIDED)
         lines = [f"Gap: {self._describe_gap()}.", f"Spent: {self._describe_cost()}."]
         lines += [f"Missing: {line}." for line in answer.missing]
         lines += [f"Warning: {line}." for line in answer.warnings]
@@ -613,7 +613,7 @@ class Finding(JsonValue, Displayable):
         highest = min(1.0, max(self.upper, 1.6 * threshold))
         label = f"Range of the gap: {self._answer().gap_range}"
         marks = []
-        zones = ((0.0, gamma, FAIR), (gamma, threshold, OPEN), (threshold, highest, UNFAIR))
+        zones = ((0.0, gamma, FAIR), (gamma, threshold, UNDECIDED), (threshold, highest, UNFAIR))
         for start, end, colour in zones:
             marks.append(_svg_bar(start / highest, end / highest, 0, 26, colour, 0.25))
         marks.append(_svg_bar(self.lower / highest, self.upper / highest, 8, 10, BLUE, 1.0))

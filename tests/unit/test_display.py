@@ -172,7 +172,7 @@ def test_audits_print_what_they_are() -> None:
         ("now", display.BLUE),
         ("fair", display.FAIR),
         ("unfair", display.UNFAIR),
-        ("open", display.OPEN),
+        ("open", display.UNDECIDED),
     ],
 )
 def test_pictures_and_pages_have_the_same_colours(name: str, colour: str) -> None:

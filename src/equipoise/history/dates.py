@@ -143,7 +143,7 @@ def read_days(column: str, row_counts: Mapping[str, int]) -> dict[str, date]:
 
 
 def _read_day(text: str, day_format: str) -> date | None:
-    """Return the day of a text, without the time that may follow it, None if it is none."""
+    """Return the day of a text, without the time that may follow it; None if it is no day."""
     # A moment is written with a blank or a T before the time of day, as in 2024-01-31T09:00.
     day_text = text.strip().partition(" ")[0].partition("T")[0]
     try:

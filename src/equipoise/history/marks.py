@@ -15,7 +15,7 @@ from equipoise.history.tables import Table
 from equipoise.history.values import STANDARD_BITS, MissingWords, is_missing, key_of, text_of
 from equipoise.messages import Fix, OpenChoice, Problem
 
-MAX_COLUMNS = 200  # columns that are looked at
+MAX_MARK_COLUMNS = 200  # columns that are looked at
 MAX_COMBINATIONS = 10_000  # of a mark, a decision and an outcome
 MIN_SHARE_MARKED = 0.95  # of the denied people with an outcome
 MIN_SHARE_KNOWN = 0.5  # of the marked people: the outcome of others may not be known yet
@@ -29,7 +29,7 @@ def propose_mark(problem: Problem, table: Table, options: ReadOptions) -> Proble
     if problem.code != "denied-with-outcome" or options.random_accepts is not None:
         return problem
     denied_keys = {key_of(value) for value in problem.fields["denied"]}
-    for column in [name for name in table.columns if name not in options.used][:MAX_COLUMNS]:
+    for column in [name for name in table.columns if name not in options.used][:MAX_MARK_COLUMNS]:
         if not _is_yes_no(table, column):
             continue
         mark = _mark_of(table, column, denied_keys, options)

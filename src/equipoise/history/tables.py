@@ -29,7 +29,7 @@ from equipoise.messages import Problem
 
 Rows = list[tuple[Any, ...]]
 Query: TypeAlias = Select[Any] | TextClause
-Compare = Callable[[Any, Any], Any]
+Comparator = Callable[[Any, Any], Any]  # such as operator.lt
 COUNT_COLUMN = "equipoise count of rows"  # no column is called so
 PROBLEM_OF_ERROR = {
     "when sniffing": "csv-not-understood",
@@ -80,7 +80,7 @@ class LazyTable:
             n_different -= 1  # n_unique counts a missing value as one more
         return int(n_missing), int(n_known - n_different)
 
-    def where(self, column: str, compare: Compare, value: Any) -> LazyTable:
+    def where(self, column: str, compare: Comparator, value: Any) -> LazyTable:
         """Return the rows whose value in a column compares with ``value``, as operator.ge does."""
         return replace(self, rows=self.rows.filter(compare(nw.col(column), value)))
 
@@ -126,7 +126,7 @@ class SqlTable:
         ((n_missing, n_repeated),) = self.run(sums.select_from(self.rows))
         return int(n_missing), int(n_repeated)
 
-    def where(self, column: str, compare: Compare, value: Any) -> SqlTable:
+    def where(self, column: str, compare: Comparator, value: Any) -> SqlTable:
         """Return the rows whose value in a column compares with ``value``, as operator.ge does."""
         return self._filter(compare(_column(column), value))
 

@@ -130,7 +130,10 @@ def border(ask: Ask, inside: Array, outside: Array) -> Array:
 
 
 def find_half_space(z: Array, ask: Ask, seed: int) -> HalfSpace | None:
-    """Return the half-space that lets a standardised sample through, None if it is none."""
+    """Return the half-space of people who are let through, None if they form no half-space.
+
+    ``z`` is a standardised sample of people who were let through.
+    """
     d = z.shape[1]
     around, _ = surroundings(d, TEST_POINTS, seed)
     accepted = ask(around)

@@ -22,14 +22,14 @@ from equipoise.history.past import Past
 from equipoise.question import Costs, Question
 from equipoise.service.table_reader import limit_resources
 
-FEW_GROUPS = 4  # work for more groups is done in the limited process
+MOST_GROUPS_IN_PROCESS = 4  # work for more groups is done in a process of its own, with limits
 # -P: Python must not look for modules in the folder of this file, whose names hide others.
 PROGRAM = (sys.executable, "-P", str(Path(__file__)))
 
 
 def is_large(cells: Cells) -> bool:
     """Whether work about these groups is done in the limited process."""
-    return len(cells) > FEW_GROUPS
+    return len(cells) > MOST_GROUPS_IN_PROCESS
 
 
 def work_within_limits(

@@ -42,7 +42,7 @@ SCHEMA_NAMES = {"Comparison": "Compare"}
 WORDED_FIELDS = ("decision", "outcome")
 """Fields of commands that may be in the words of the historical data."""
 MIN_GROUPS = 2
-MAX_GROUPS = 200
+MAX_GROUPS_SENT = 200
 MAIN_ROLES = ("group", "decision", "outcome")
 _CODING_ADAPTER = TypeAdapter(Coding)
 
@@ -241,8 +241,10 @@ def audit_json(row: ledger_store.AuditRow) -> dict[str, Any]:
 def read_cells(data: Any) -> Cells:
     """Return the counts of 2 to 200 groups from their JSON, or refuse it."""
     cells = Cells.from_dict(data)
-    if not MIN_GROUPS <= len(cells) <= MAX_GROUPS:
-        raise InvalidInput(f"there must be {MIN_GROUPS} to {MAX_GROUPS} groups; got {len(cells)}")
+    if not MIN_GROUPS <= len(cells) <= MAX_GROUPS_SENT:
+        raise InvalidInput(
+            f"there must be {MIN_GROUPS} to {MAX_GROUPS_SENT} groups; got {len(cells)}"
+        )
     if cells.total > inputs.LIMIT:  # beyond it numbers in JSON are not exact
         raise InvalidInput(f"counts must add up to at most 2**53; got {format_count(cells.total)}")
     return cells

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from equipoise._arrays import Array
 from equipoise._json import JsonValue
 from equipoise.audits.base import Audit
-from equipoise.display import FAIR, OPEN, UNFAIR, Displayable, Row, format_number, wrap_caption
+from equipoise.display import FAIR, UNDECIDED, UNFAIR, Displayable, Row, format_number, wrap_caption
 from equipoise.finding import Interval
 from equipoise.question import Costs, Question, Verdict
 from equipoise.rates import clopper_pearson
@@ -149,7 +149,7 @@ class Simulation(JsonValue, Displayable):
 
     def _draw(self, ax: Axes) -> None:
         """Draw how many runs cost how much, by verdict."""
-        colours = {"FAIR": FAIR, "UNFAIR": UNFAIR, "INCONCLUSIVE": OPEN}
+        colours = {"FAIR": FAIR, "UNFAIR": UNFAIR, "INCONCLUSIVE": UNDECIDED}
         reached = [name for name in colours if (self.verdict == name).any()]
         costs = [self.cost[self.verdict == name] for name in reached]
         ax.hist(
