@@ -13,7 +13,7 @@ from typing import Any
 from equipoise._json import JsonValue
 from equipoise.history.interpretation import MAX_PROPOSED_GROUPS
 from equipoise.history.joining import moment_columns, propose_key
-from equipoise.history.meanings import BAD_WORDS, GOOD_WORDS, NOTHING_WORDS
+from equipoise.history.meanings import BAD_WORDS, GOING_WORDS, GOOD_WORDS, NOTHING_WORDS
 from equipoise.history.options import ReadOptions
 from equipoise.history.sources import open_table
 from equipoise.history.tables import Table
@@ -179,13 +179,16 @@ def ask_for_values(
     if set(rows_by_key) <= {"0", "1"}:
         return ()
     labels = choose_labels(present)  # spellings that differ in case and blanks are one value
+    proposals = {key: _propose_meaning(role, label) for key, label in labels.items()}
+    # Where no word says what is good, loans that are current may be: only a person can know.
+    if role == "outcome" and MEANING_WORDS[role][0] not in proposals.values():
+        going = [key for key in proposals if re.fullmatch(GOING_WORDS, key)]
+        proposals.update(dict.fromkeys(going, ""))
     questions = []
     for key in sorted(rows_by_key, key=lambda key: -rows_by_key[key]):
-        label = labels[key]
-        proposal = _propose_meaning(role, label)
         n_rows = rows_by_key[key]
         questions.append(
-            ReadingQuestion(role, MEANING_WORDS[role], proposal, column, label, n_rows)
+            ReadingQuestion(role, MEANING_WORDS[role], proposals[key], column, labels[key], n_rows)
         )
     return tuple(questions)
 

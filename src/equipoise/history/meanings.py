@@ -37,6 +37,8 @@ NOTHING_WORDS = (  # words for no decision, or no outcome yet
     r"on hold|duplicate( \w+)?|not (\w+ )?yet( \w+)?|no \w+ yet|"
     r"current|active|ongoing|unknown|not applicable|no loan|n\.a\.?|[-?]+"
 )
+GOING_WORDS = r"current|active|ongoing|running"
+"""Words of :data:`NOTHING_WORDS` that may also say that a loan is repaid as agreed."""
 FRACTION = r"-?\d+(\.\d+(e-\d+)?|e-\d+)"  # as key_of writes numbers
 MAX_YES_NO_VALUES = 100  # of a decision or an outcome
 MUCH_RARER = 10  # times: a decision after which outcomes are so much rarer is no approval
@@ -295,6 +297,10 @@ def _resolve_keys(
     elif values.role == "decision" and len(unclear) < len(lacking):
         unclear |= nothing  # one of these words may be the denial
         nothing = set()
+    elif values.role == "outcome" and "positive" in lacking and not unclear:
+        # Otherwise no outcome at all would be good.
+        unclear = {key for key in nothing if re.fullmatch(GOING_WORDS, key)}
+        nothing -= unclear
     return _ResolvedKeys(clear, lacking, unclear, nothing)
 
 
@@ -318,9 +324,7 @@ def _propose_fixes(
     missing = [*choices[len(keys.lacking) :], *only_missing]
     missing_labels = [values.labels[key] for key in sorted(keys.nothing)]
     if missing or missing_labels:
-        fixes.append(
-            Fix("missing_values", (*missing, *missing_labels), values.role, is_list=True)
-        )
+        fixes.append(Fix("missing_values", (*missing, *missing_labels), values.role, is_list=True))
         # Rows without a decision are refused unless a person leaves them out, so one fix needs the
         # other.
         if values.role == "decision":

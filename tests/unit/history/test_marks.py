@@ -74,7 +74,8 @@ def test_outcomes_that_are_guessed_to_be_unknown_do_not_hide_the_mark(tmp_path: 
     """Of the pilot's loans most are current, which is proposed to mean that nothing is known."""
     data = table()
     words = {1.0: "current", 0.0: "default"}
-    data = data.assign(repaid=[words.get(outcome) for outcome in data.repaid])
+    said = [words.get(outcome) for outcome in data.repaid]
+    data = data.assign(repaid=["repaid" if n % 99 == 1 else word for n, word in enumerate(said)])
     with pytest.raises(UnreadTable) as refused:
         eq.History.read(data, **READING)
     problem = problem_of(refused.value, "denied-with-outcome-marked")

@@ -13,8 +13,9 @@ import pytest
 import equipoise as eq
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.coding import Coding
+from equipoise.history.guided_reading import ColumnProfile, ask_for_values
 from equipoise.history.saved_readings import save_reading
-from equipoise.messages import form, shell
+from equipoise.messages import OpenChoice, form, shell
 from equipoise.messages.shell import describe_error
 from tests.support.messages import codes_of, fixes_of, note_of, problem_of, problems_of, refused
 
@@ -232,6 +233,22 @@ def test_advice_does_not_call_open_loans_failures() -> None:
     told = {**asked, "negative": {"outcome": "lost"}, "missing_values": ["current"]}
     cells = eq.History.read(table, **told, unknown="bounds").cells["a"]
     assert (cells.approved_positive, cells.approved_unknown, cells.approved_negative) == (10, 15, 5)
+
+
+def test_without_a_good_outcome_loans_that_are_current_may_be_it() -> None:
+    """Beside defaults alone, only a person can know what a current loan is."""
+    table = {"g": ["a", "b"] * 30, "d": [1] * 60, "y": ["current"] * 40 + ["default"] * 20}
+    with refused("outcome-unexplained") as caught:
+        eq.History.read(table, group="g", decision="d", outcome="y")
+    fixes = fixes_of(problem_of(caught.value, "outcome-unexplained"))
+    assert fixes["positive"] == {"outcome": OpenChoice(("current",))}
+    assert "missing_values" not in fixes
+    (profile,) = [ColumnProfile("loans.csv", "y", {"current": 40, "default": 20})]
+    questions = ask_for_values("outcome", "y", [profile])
+    assert {question.value: question.proposal for question in questions} == {
+        "current": "",
+        "default": "bad",
+    }
 
 
 def test_withdrawn_applications_follow_the_advice() -> None:
