@@ -256,7 +256,7 @@ def act(
         warning = _irreversible_effect(command, context)
         # The page sends the same form again, with "sure", so that nothing has to be typed twice.
         if warning and form.text("sure") != "yes":
-            return _page(context, "sure.html", what=action, warning=warning, form=form)
+            return _page(context, "sure.html", action=action, warning=warning, form=form)
         (reply,) = context.run_commands([command])
         if isinstance(reply, HttpProblem):
             raise reply
