@@ -561,7 +561,10 @@ def _sum_of_bets(log_wealth: Array) -> Array:
     # Every bet starts with its stake, the stakes add up to 1, and each is a supermartingale where
     # the truth lies in the cell: so is their sum, which is the evidence (guarantees, 3.3).
     wealth = np.minimum(log_wealth, _MAX_LOG_WEALTH)
-    return np.asarray(np.exp(wealth, out=wealth).sum(axis=-1))
+    evidence = np.asarray(np.exp(wealth, out=wealth).sum(axis=-1))
+    # No comparison holds of a nan, so a cell with one would not stand: it counts as no evidence.
+    evidence[np.isnan(evidence)] = 0.0
+    return evidence
 
 
 def _labels_needed(start: Array, growth: Array, bar: float) -> Array:

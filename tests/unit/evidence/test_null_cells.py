@@ -240,3 +240,14 @@ def means_over_outcomes(setup: Setup, rng: np.random.Generator) -> Iterator[np.n
                 chance *= lam[:, group] if outcome else 1.0 - lam[:, group]
             mean += chance * np.exp(cells.log_wealth(counts, which)).sum(axis=1)
         yield mean
+
+
+def test_a_bet_that_is_no_number_refutes_nothing() -> None:
+    # No comparison holds of a nan: a cell whose evidence is one would look refuted.
+    setup = random_setup(3)
+    for cells in covers(setup.start()):
+        log_wealth = cells.log_wealth(np.zeros((len(setup.r), 3)), slice(None))
+        log_wealth[..., 0, 0] = np.nan
+        evidence = cells.evidence(log_wealth)
+        assert evidence[0] == 0.0
+        assert evidence[1:] == pytest.approx(1.0)
