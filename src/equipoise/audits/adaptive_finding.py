@@ -208,8 +208,8 @@ def _past_or_margin_needed(design: AuditDesign, evidence: Evidence) -> tuple[flo
 def _past_rows_needed(design: AuditDesign) -> float:
     """Return about how many past rows make every band narrower than a quarter of epsilon.
 
-    It is at least four times as many as there are. Widths shrink with the root of the number of
-    rows. They are compared where r is 1/2.
+    Widths shrink with the root of the number of rows, and are compared where r is 1/2. The number
+    is at least four times that of the present rows.
     """
     scale = design.question.gap_scale
     # With r fixed, what is left of a rate's range is the uncertainty of the past.
@@ -221,6 +221,7 @@ def _past_rows_needed(design: AuditDesign) -> float:
         for group, interval in by_group.items()
         if group in compared
     ]
-    # The audit has just shown that the present rows are too few, so a little more is no advice.
+    # The audit has just shown that the present rows are too few, so a little more is no advice:
+    # every width is to be halved at least, for which it takes four times as many rows.
     factor = max(float(max(widths)) / (design.question.epsilon / 4.0), 2.0)
     return design.history.cells.total * factor**2

@@ -174,6 +174,19 @@ LeaveOut = Annotated[
 ]
 
 
+FIELD_OF_ENTRY: Mapping[str, str] = {
+    "metric": "metrics",
+    "tolerance": "gamma",
+    "margin": "epsilon",
+    "error_probability": "delta",
+    "compare": "compare_by",
+    "against": "against",
+    "direction": "direction",
+    "leave_out": "leave_out",
+}
+"""Entry of a file of ``--save`` -> field of :class:`QuestionOptions`."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class QuestionOptions:
     """What is asked, as the options of a command say it."""
@@ -190,39 +203,25 @@ class QuestionOptions:
 
     def to_saved(self) -> dict[str, object]:
         """Return the question as a file of ``--save`` keeps it."""
-        metrics = list(self.metrics)
-        return {
-            "metric": metrics[0] if len(metrics) == 1 else metrics,
-            "tolerance": self.gamma,
-            "margin": self.epsilon,
-            "error_probability": self.delta,
-            "compare": self.compare_by,
-            "against": self.against,
-            "direction": None if self.direction == "both" else self.direction,
-            "leave_out": list(self.leave_out or ()),
-        }
+        entries = {entry: getattr(self, name) for entry, name in FIELD_OF_ENTRY.items()}
+        # A file has a single metric without brackets, and leaves out what is empty.
+        entries["metric"] = self.metrics[0] if len(self.metrics) == 1 else list(self.metrics)
+        entries["leave_out"] = list(self.leave_out or ())
+        if self.direction == "both":
+            entries["direction"] = None
+        return entries
 
     def with_saved(self, saved: Mapping[str, Any], typed: Collection[str]) -> QuestionOptions:
         """Return the options with those of a kept file in place of options that were not typed.
 
         ``typed`` are entries of the file that the command line overrides.
         """
-        names = {
-            "metric": "metrics",
-            "tolerance": "gamma",
-            "margin": "epsilon",
-            "error_probability": "delta",
-            "compare": "compare_by",
-            "against": "against",
-            "direction": "direction",
-            "leave_out": "leave_out",
-        }
         changes: dict[str, Any] = {}
         # What is typed now goes before what was kept.
         for entry, value in saved.items():
             if entry not in typed:
                 is_list = entry in ("metric", "leave_out") and isinstance(value, str)
-                changes[names[entry]] = [value] if is_list else value
+                changes[FIELD_OF_ENTRY[entry]] = [value] if is_list else value
         return replace(self, **changes)
 
     @property

@@ -128,8 +128,9 @@ class AuditState:
         """
         kind = event["type"]
         data = event["data"]
+        # Before the event is applied: rules.apply counts the request that an arrival takes, and the
+        # verdict must follow from the events before it.
         request = self.rules.requests
-        # Before the event is applied: the verdict must follow from the events before it.
         if kind == "verdict" and self._decides_again:
             self._check_verdict(event["seq"], data["finding"])
         person = self.rules.apply(event, event_hash)

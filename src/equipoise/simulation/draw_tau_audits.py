@@ -53,7 +53,7 @@ def draw_tau(setting: Setting) -> Runs | None:
     # In a past that meets every goal each outcome has a positive share, so every phase ends.
     if goes_on.any():
         arrivals = _draw_arrivals(audit, world, streams, int(goes_on.sum()), rng)
-        _fill_in(runs, goes_on, audit, arrivals, arrivals.lengths / rows[goes_on])
+        _write_findings(runs, goes_on, audit, arrivals, arrivals.lengths / rows[goes_on])
     return runs
 
 
@@ -238,7 +238,7 @@ def _denied_shares(world: CellWorld, stream: list[int], shares: Array) -> Array:
     return np.clip(denied_by_outcome / np.where(shares > 0.0, shares, 1.0), 0.0, 1.0)
 
 
-def _fill_in(
+def _write_findings(
     runs: Runs, goes_on: Flags, audit: TauAudit, arrivals: _Arrivals, ratios: Array
 ) -> None:
     """Write what the repeats that went on to label people found and spent.
@@ -249,8 +249,10 @@ def _fill_in(
     low, high = audit.threshold.rate_bounds(ratios)
     comparison = question.resolve(audit.cells)
     estimate, lower, upper = compare_rates(ratios, low, high, comparison)
-    limit = question.gamma + question.epsilon / 2.0
-    verdict = np.where(estimate > limit, Verdict.UNFAIR.value, Verdict.FAIR.value)
+    # The paper's rule, as in audits/estimated_rates.py. Either answer is right up to epsilon/2
+    # on both sides of this gap, so only an estimate that is further off makes a verdict wrong.
+    middle = question.gamma + question.epsilon / 2.0
+    verdict = np.where(estimate > middle, Verdict.UNFAIR.value, Verdict.FAIR.value)
     # No rate exceeds 1, so a lower bound of 1 says that no population explains the counts.
     verdict[(low >= 1.0).any(axis=(1, 2))] = Verdict.INCONCLUSIVE.value
     columns = {
