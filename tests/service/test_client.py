@@ -47,7 +47,8 @@ def test_question_and_past_arrive_whole(served: Served) -> None:
     }  # fmt: skip
     past = Past(Cells.from_dict(cells))
     token = served.tokens["auditor of all"]
-    RemoteAudit.create(served.url, "whole", past, question, Costs(2, 100), token=token).close()
+    given = (served.url, "whole", past, question, Costs(2, 100))
+    RemoteAudit.create(*given, token=token, confirm=True).close()
     live = LiveAudit.open(served.settings.ledger, "whole")
     assert live.settings.question == question
     assert live.settings.past.cells.to_dict() == cells

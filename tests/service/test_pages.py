@@ -348,7 +348,11 @@ def test_an_audit_that_is_begun_from_a_table_keeps_its_words(
     assert page.status_code == 200, page.text
     priced = browser.post("/check", data={**key, **hidden(page.text), "tolerance": "10"}).text
     begun = {**key, **hidden(priced), "name": "beds", "label": "100", "no_cap": "1"}
-    assert browser.post("/audits", data=begun).status_code == 303
+    refused = browser.post("/audits", data=begun)
+    assert refused.status_code == 422
+    assert "would probably not reach a verdict" in refused.text
+    assert 'name="confirm"' in refused.text
+    assert browser.post("/audits", data={**begun, "confirm": "1"}).status_code == 303
     live = LiveAudit.open(served.settings.ledger, "beds")
     file = tmp_path / "beds.csv"
     file.write_text(TABLE)

@@ -106,7 +106,10 @@ def audit() -> Audit:
             lambda: any_.LiveAudit.create("sqlite://", "x", PAST, ASKED, COSTS, budget="lots"),
             "'budget' must be",
         ),
-        (lambda: any_.LiveAudit.create(7, "x", PAST, ASKED, COSTS), "'ledger' must be"),
+        (
+            lambda: any_.LiveAudit.create(7, "x", PAST, ASKED, COSTS, confirm=True),
+            "'ledger' must be",
+        ),
         (
             lambda: Report.of("loans"),  # type: ignore[arg-type]
             "'live' must be a LiveAudit",

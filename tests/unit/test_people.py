@@ -78,6 +78,7 @@ def values() -> ValueReader:
 
 def begin(past: History, **settings: Any) -> LiveAudit:
     question = Question("equal_opportunity")
+    settings["confirm"] = True
     return LiveAudit.create("sqlite://", "loans", past, question, Costs(label=1), **settings)
 
 
@@ -163,7 +164,7 @@ def test_scores_are_read_if_the_audit_uses_them(live: LiveAudit) -> None:
     past = live.settings.past
     scored = LiveAudit.create(
         "sqlite://", "scored", past, Question("equal_opportunity"), Costs(label=1),
-        options={"assist": {"max_price": 5}},
+        options={"assist": {"max_price": 5}}, confirm=True,
     )  # fmt: skip
     assert RowReader(scored.settings, "ask", header).build_command(cells) == Ask(
         "p1", "White", 0, 0.7, 3, "v2"

@@ -115,7 +115,7 @@ Confirm = Annotated[
     bool,
     typer.Option(
         "--yes",
-        help="Begin even if a compared group would keep the audit from ending.",
+        help="Begin even if the audit would probably not reach a verdict.",
     ),
 ]
 PeoplePerLabel = Annotated[

@@ -52,7 +52,7 @@ def list_audits(ledger: str) -> list[AuditRow]:
     --------
     >>> import tempfile
     >>> from equipoise import Costs, History, LiveAudit, Question
-    >>> counts = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
+    >>> counts = {"approved_positive": 6000, "approved_negative": 2000, "denied": 2000}
     >>> past = History.from_cells({"A": counts, "B": counts})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     live = LiveAudit.create(f"{folder}/l.db", "loans", past, Question(), Costs(label=100))
@@ -137,9 +137,10 @@ class LiveAudit(AuditCommands):
             64 hexadecimal digits; the system draws them if left out. The seed stays secret until
             the audit is concluded. Its hash is in the first event, so nobody can replace it.
         confirm
-            Begin even if a group that is compared would keep the audit from ending. Without it,
-            the forecast is run, and such an audit is refused with the group's name and what
-            leaving it out changes (:class:`equipoise.planning.feasibility.NotFeasible`).
+            Begin even if the audit would probably not end. Without it, the forecast is run, and an
+            audit is refused if these historical data cannot decide its usual case, or if a group
+            is far too rare. The refusal names the groups, and what would help
+            (:class:`equipoise.planning.feasibility.NotFeasible`).
         actor
             Who does it, as the caller has made sure; the system's user if left out.
         """
@@ -327,7 +328,7 @@ class LiveAudit(AuditCommands):
         Examples
         --------
         >>> from equipoise import Costs, History, Question
-        >>> counts = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
+        >>> counts = {"approved_positive": 6000, "approved_negative": 2000, "denied": 2000}
         >>> past = History.from_cells({"A": counts, "B": counts})
         >>> live = LiveAudit.create("sqlite://", "loans", past, Question(epsilon=0.4), Costs())
         >>> live.ask("p-17", "A", 0).state, live.tell("p-17", 1).state

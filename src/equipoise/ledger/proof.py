@@ -221,7 +221,7 @@ class Checkpoint(JsonValue):
     Examples
     --------
     >>> from equipoise import Costs, History, LiveAudit, Question
-    >>> counts = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
+    >>> counts = {"approved_positive": 6000, "approved_negative": 2000, "denied": 2000}
     >>> past = History.from_cells({"A": counts, "B": counts})
     >>> live = LiveAudit.create("sqlite://", "loans", past, Question(), Costs(label=100))
     >>> live.checkpoint().seq

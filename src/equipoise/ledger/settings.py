@@ -248,8 +248,8 @@ def new_settings(
     """Return the settings of an audit that could begin now, or refuse them; nothing is stored.
 
     ``seed`` is the audit's secret, 64 hexadecimal digits; the settings hold its hash. ``confirm``
-    says that the audit begins even if a group would keep it from ending. ``is_possible`` says that
-    the audit was tried before with the same past, question, costs, options and budget.
+    says that the audit begins even if it would probably not end. ``is_possible`` says that the
+    audit was tried before with the same past, question, costs, options and budget.
     """
     if not isinstance(seed, str) or not re.fullmatch("[0-9a-fA-F]{64}", seed):
         raise InvalidInput(f"'seed' must be 64 hexadecimal digits; got {seed!r}")

@@ -161,14 +161,24 @@ TEXTS: Mapping[str, str] = {
     "mostly-bad-outcomes": "Warning: in {groups} fewer approved people had the good outcome than "
     "the bad one. If column {column} says what went wrong, turn it: {fix}.",
     # -- an audit that begins ----------------------------------------------------------------------
-    "groups-keep-audit-open": "{groups:and} would keep this audit from ending in time. Its verdict "
-    "needs outcomes of denied people from every compared group, and {groups:and} {number:has|have} "
-    "{rows:past row}, {denied} of them denied.[[ With {groups:and}, about {people_with} people "
-    "must arrive.]] Without, about {people_without} people must arrive and the typical cost is "
-    "{cost:plain}. Leave {number:it|them} out: {fix}. {number:Its|Their} people are then counted "
-    "and not compared, so the verdict says nothing about them.[[ Or compare {merged:and} as one "
-    "group, if they belong together: {merge:merge_groups}. About {merge_people} people must then "
-    "arrive and the typical cost is {merge_cost:plain}.]] To begin all the same: {@confirm=TRUE}.",
+    "groups-keep-audit-open": "{groups:and} would keep this audit from ending. Its verdict needs "
+    "outcomes of denied people from every compared group, and {groups:and} {number:has|have} "
+    "{rows:past row}, {denied} of them denied.[[ If {undecidable_case:plain}, no number of "
+    "overrides decides with {groups:and}.]][[ With {groups:and}, about {people_with} people must "
+    "arrive, more than the {past_rows} of these historical data.]] Without, about "
+    "{people_without} people must arrive and the typical cost is {cost:plain}. Leave "
+    "{number:it|them} out: {fix}. {number:Its|Their} people are then counted and not compared, so "
+    "the verdict says nothing about them.[[ Even then no number of overrides decides if "
+    "{remaining_case:plain}.]][[ Or compare {merged:and} as one group, if they belong together: "
+    "{merge:merge_groups}. About {merge_people} people must then arrive and the typical cost is "
+    "{merge_cost:plain}.]] To begin all the same: {@confirm=TRUE}.",
+    "audit-cannot-be-decided": "This audit would probably not reach a verdict. If {case:plain}, "
+    "no number of overrides decides with these historical data.[[ {groups:and} {number:has|have} "
+    "too few rows: {rows:past row}, {denied} of them denied. Leaving out does not help.]][[ If "
+    "they belong together, compare {merged:and} as one group: {merge:merge_groups}. About "
+    "{merge_people} people must then arrive and the typical cost is {merge_cost:plain}.]]"
+    "[[ {rows_needed:plain}.]][[ A margin of {margin:plain} points would be enough with these "
+    "rows.]] To begin all the same: {@confirm=TRUE}.",
     # -- deciders, dates, test programmes ----------------------------------------------------------
     "decider-missing": "Column {column} names no decider in {rows:row}. Fill them in, or leave out "
     "{@decider}.",

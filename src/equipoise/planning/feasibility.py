@@ -1,14 +1,15 @@
-"""Whether an audit can end: a compared group with too few people may keep it open for ever.
+"""Whether an audit can end, tried by its forecast before it begins.
 
-A verdict needs outcomes of denied people from every compared group. A group with a few dozen past
-rows may leave both answers possible however many outcomes are told, and may arrive so seldom that
-its outcomes are never collected. The forecast shows both before the audit begins.
+A verdict needs outcomes of denied people from every compared group. Past rows may be too few for
+either verdict, however many outcomes are told, and people of a rare group may hardly ever arrive.
+The forecast of the usual case shows both, and which groups it is about.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 
 from equipoise._json import JsonValue
@@ -20,15 +21,20 @@ from equipoise.history import History
 from equipoise.history.past import Past
 from equipoise.messages import Fix, Problem
 from equipoise.metrics import METRICS
-from equipoise.planning.forecasts import Forecast, Forecaster
-from equipoise.planning.scenarios import ScenarioKind, pick_usual_case, scenarios
+from equipoise.planning.forecasts import (
+    Forecast,
+    Forecaster,
+    describe_rows_needed,
+    multiply_rows,
+)
+from equipoise.planning.scenarios import Scenario, ScenarioKind, pick_usual_case, scenarios
+from equipoise.planning.time_and_money import MARGINS
 from equipoise.question import Costs, Question
 
-MAX_GROUPS = 20  # compared; the forecast of more groups takes too long for a test at the start
+MAX_GROUPS = 20  # compared; a search for what helps takes too long for a test of more groups
 MAX_GROUPS_TO_SPARE = 6  # named groups, of which each is tried whether it may stay
 MUCH_SMALLER = 3  # times as few rows, or denied people, as the largest group
-LONGEST_WAIT = 0.5  # of the people of the past: an audit that takes more waits for a rare group
-MUCH_LONGER = 2  # times as many people must arrive: leaving a group out is worth saying
+FAR_LONGER = 10  # times as many people must arrive: the group is far too rare to wait for
 
 
 @dataclass(frozen=True)
@@ -43,43 +49,66 @@ class Merge(JsonValue):
 
 @dataclass(frozen=True)
 class Obstacle(JsonValue):
-    """Groups that keep an audit from ending, and what the audit is like without them.
+    """Why an audit probably does not end in its usual case, and what would help.
 
     Attributes
     ----------
     groups
-        The groups; leaving them out helps.
+        The groups that cause it; empty if no group stands out.
     rows, denied
         Past rows of these groups, and how many of them are of denied people.
     people_with
         How many people must arrive in the usual case; None if no number of them is enough.
     cost_without, people_without
-        The typical cost and the people who must arrive without these groups, in the first case
-        that can be decided then.
+        The typical cost and the people who must arrive without these groups; None if leaving them
+        out does not help.
     merge
         Groups that could be compared as one instead; None if that would not help, or if the groups
         are not values of one column.
+    case
+        The name of the case that these numbers are of, to follow "if": the usual case, or one that
+        leaving out helps where it does not help the usual case.
+    leave_out
+        All groups that the question leaves out then, those that it leaves out already included;
+        empty if leaving out does not help.
+    past_rows
+        The rows of the whole past.
+    rows_needed
+        About how many past rows like these would do, in words; empty unless nothing else helps.
+    margin
+        A margin (epsilon) that is enough; None unless nothing else helps.
+    remaining_case
+        The name of the usual case if it cannot be decided without these groups either; else empty.
     """
 
     groups: tuple[str, ...]
     rows: int
     denied: int
     people_with: int | None
-    cost_without: float
-    people_without: int
+    cost_without: float | None
+    people_without: int | None
     merge: Merge | None = None
+    case: str = ""
+    leave_out: tuple[str, ...] = ()
+    past_rows: int = 0
+    rows_needed: str = ""
+    margin: float | None = None
+    remaining_case: str = ""
 
     @property
     def problem(self) -> Problem:
         """The obstacle as a message, with the fix."""
         fields = {
-            "groups": list(self.groups),
+            "groups": list(self.groups) or None,
             "number": len(self.groups),
             "rows": self.rows,
             "denied": self.denied,
+            "case": self.case,
+            "undecidable_case": self.case if self.people_with is None else None,
             "people_with": self.people_with,
-            "cost": _three_figures(self.cost_without),
-            "people_without": self.people_without,
+            "past_rows": self.past_rows,
+            "rows_needed": self.rows_needed[:1].upper() + self.rows_needed[1:],
+            "margin": None if self.margin is None else format_number(self.margin * 100),
             "merged": None,
             "merge": None,
             "merge_people": None,
@@ -92,17 +121,23 @@ class Obstacle(JsonValue):
                 "merge_people": self.merge.people,
                 "merge_cost": _three_figures(self.merge.cost),
             }
-        fixes = (Fix("leave_out", self.groups),)
-        return Problem("groups-keep-audit-open", fields, fixes)
+        if self.cost_without is None:
+            return Problem("audit-cannot-be-decided", fields)
+        fields |= {
+            "cost": _three_figures(self.cost_without),
+            "people_without": self.people_without,
+            "remaining_case": self.remaining_case,
+        }
+        return Problem("groups-keep-audit-open", fields, (Fix("leave_out", self.leave_out),))
 
 
 class NotFeasible(InvalidInput):
-    """An audit that would not end because of a group that it compares.
+    """An audit that would not end with these historical data.
 
     Attributes
     ----------
     obstacle
-        The groups, and what changes without them.
+        Why, and what would help.
     problems
         The same as messages. ``str(error)`` is the text for Python.
     """
@@ -114,20 +149,22 @@ class NotFeasible(InvalidInput):
 
 
 def require_feasible(history: Past, question: Question, costs: Costs) -> None:
-    """Raise :class:`NotFeasible` if a compared group keeps an adaptive audit from ending."""
+    """Raise :class:`NotFeasible` if an adaptive audit probably does not end."""
     obstacle = find_obstacle(history, question, costs)
     if obstacle is not None:
         raise NotFeasible(obstacle)
 
 
 def find_obstacle(history: Past, question: Question, costs: Costs) -> Obstacle | None:
-    """Return the groups that keep an audit from ending; None if leaving out no group helps.
+    """Return why an audit probably does not end in its usual case; None if it does.
 
-    Groups are named if most cases of the forecast can be decided without them, and with them cannot
-    or need more than half as many people as the past has, and twice as many as without. A group
-    that only makes an audit longer is not named: it may be the one that is treated unfairly. The
-    smallest groups are tried first, and at least two groups stay. Pasts that are exact, and more
-    than 20 groups, are not tested.
+    It does not end if these historical data cannot decide the usual case, or if more people must
+    arrive than the past has and ten times as many as without some small groups. A group that only
+    makes an audit longer is not named, because it may be the one that is treated unfairly.
+
+    The smallest groups are tried first, and at least two groups stay. Where leaving out does not
+    help, the groups are named that would not be in the way if they were as large as the largest.
+    With more than 20 groups nothing is tried, and none is named.
 
     Examples
     --------
@@ -139,159 +176,243 @@ def find_obstacle(history: Past, question: Question, costs: Costs) -> Obstacle |
     >>> find_obstacle(past, question, Costs()).groups
     ('not stated',)
     """
-    compared = compared_groups(history, question)
-    is_testable = 3 <= len(compared) <= MAX_GROUPS and not history.exact
-    if not is_testable or METRICS[question.metric].is_free:
+    if METRICS[question.metric].is_free:
         return None
-    with_all = _forecast_cases(history, question, costs)
-    ending = [case for case in with_all if _ends(case, history)]
-    if 2 * len(ending) > len(with_all):  # the usual audit: no group needs to be tried
+    cases = _CaseForecasts(history, question, costs)
+    if cases.usual.is_decidable and cases.usual.people <= history.cells.total:
         return None
-    small_groups = _small_groups(history, question, compared)
-    obstacle = _fewest_left_out(small_groups, with_all, history, question, costs)
-    if obstacle is None:
-        return None
-    if len(obstacle.groups) <= MAX_GROUPS_TO_SPARE:
-        obstacle = _smallest(obstacle, with_all, history, question, costs)
-    merge = _find_merge(obstacle.groups, with_all, history, question, costs)
-    return replace(obstacle, merge=merge)
+    return _ObstacleSearch(history, question, costs, cases).find_obstacle()
 
 
-def _small_groups(history: Past, question: Question, compared: Sequence[str]) -> list[str]:
-    """Return groups that may be left out, the smallest first; at least two others stay.
+class _CaseForecasts:
+    """Forecasts of the cases that matter: what random accepts show, else what is guessed."""
 
-    Groups that are about as large as the largest one are no obstacle: to name some of them would
-    be arbitrary.
-    """
-    most_rows = max(history.cells[group].total for group in compared)
-    most_denied = max(history.cells[group].denied for group in compared)
-    small_groups = []
-    for group in compared:
-        counts = history.cells[group]
-        has_few_rows = MUCH_SMALLER * counts.total <= most_rows
-        has_few_denied = MUCH_SMALLER * counts.denied <= most_denied
-        if group != question.comparison.against and (has_few_rows or has_few_denied):
-            small_groups.append(group)
-    small_groups.sort(key=lambda group: history.cells[group].total)
-    return small_groups[: len(compared) - 2]
+    def __init__(self, history: Past, question: Question, costs: Costs) -> None:
+        self._forecaster = Forecaster(history, question, costs)
+        cases = scenarios(history.cells, question)
+        self._usual_case = pick_usual_case(cases)
+        self._other_cases: list[Scenario] = []
+        if self._usual_case.kind is ScenarioKind.RATIO:
+            guessed = [case for case in cases if case.kind is ScenarioKind.RATIO]
+            self._other_cases = [case for case in guessed if case != self._usual_case]
+
+    @cached_property
+    def usual(self) -> Forecast:
+        """The forecast of the usual case."""
+        return self._forecaster.forecast_case(self._usual_case)
+
+    @cached_property
+    def others(self) -> list[Forecast]:
+        """The forecasts of the other cases."""
+        return [self._forecaster.forecast_case(case) for case in self._other_cases]
+
+    def describe_rows_needed(self) -> str:
+        """Return about how many past rows like these would decide the usual case."""
+        return describe_rows_needed(self._forecaster.forecast_cases([self._usual_case]))
 
 
-def _fewest_left_out(
-    small_groups: Sequence[str],
-    with_all: Sequence[Forecast],
-    history: Past,
-    question: Question,
-    costs: Costs,
-) -> Obstacle | None:
-    """Return the obstacle with the fewest of the smallest groups; None if even all do not help."""
-    fewest = None
+class _ObstacleSearch:
+    """Searches for what would let an audit end that does not, or hardly, end in its usual case."""
+
+    def __init__(
+        self, history: Past, question: Question, costs: Costs, cases: _CaseForecasts
+    ) -> None:
+        self._history = history
+        self._question = question
+        self._costs = costs
+        self._cases = cases
+        self._compared = compared_groups(history, question)
+
+    def find_obstacle(self) -> Obstacle | None:
+        """Return the obstacle with what helps; None if the audit ends, though it takes long."""
+        left_out: tuple[str, ...] = ()
+        causes: tuple[str, ...] = ()
+        if len(self._compared) <= MAX_GROUPS:
+            small_groups = self._small_groups()
+            reference = self._question.comparison.against
+            dispensable = [group for group in small_groups if group != reference]
+            left_out = _fewest(dispensable[: len(self._compared) - 2], self._helps_to_leave_out)
+            causes = left_out
+            if not left_out and not self._cases.usual.is_decidable:
+                causes = _fewest(small_groups, self._helps_to_enlarge)
+        if left_out:
+            return self._left_out_obstacle(left_out)
+        if self._cases.usual.is_decidable:
+            return None
+        obstacle = self._obstacle_of(causes, self._cases.usual)
+        merge = self._find_merge(causes) if causes else None
+        if merge is not None:
+            return replace(obstacle, merge=merge)
+        return replace(
+            obstacle, rows_needed=self._cases.describe_rows_needed(), margin=self._find_margin()
+        )
+
+    def _left_out_obstacle(self, groups: tuple[str, ...]) -> Obstacle:
+        """Return the obstacle that these groups are, with what the audit is like without them."""
+        question_without = self._question_without(groups)
+        cases_without = _CaseForecasts(self._history, question_without, self._costs)
+        freed_case = self._freed_case(cases_without)
+        assert freed_case is not None  # because leaving them out helps
+        before, without = freed_case
+        remaining = cases_without.usual
+        return replace(
+            self._obstacle_of(groups, before),
+            cost_without=without.median or 0.0,
+            people_without=round(without.people),
+            merge=self._find_merge(groups),
+            leave_out=question_without.comparison.leave_out,
+            remaining_case="" if remaining.is_decidable else remaining.scenario.name,
+        )
+
+    def _obstacle_of(self, groups: tuple[str, ...], case: Forecast) -> Obstacle:
+        """Return groups as the obstacle in a case, without what helps."""
+        cells = [self._history.cells[group] for group in groups]
+        return Obstacle(
+            groups=groups,
+            rows=round(sum(counts.total for counts in cells)),
+            denied=round(sum(counts.denied for counts in cells)),
+            people_with=round(case.people) if case.is_decidable else None,
+            cost_without=None,
+            people_without=None,
+            case=case.scenario.name,
+            past_rows=round(self._history.cells.total),
+        )
+
+    def _small_groups(self) -> list[str]:
+        """Return groups that are much smaller than the largest one, the smallest first.
+
+        Groups that are about as large as the largest one are no obstacle: to name some of them
+        would be arbitrary.
+        """
+        cells = self._history.cells
+        most_rows = max(cells[group].total for group in self._compared)
+        most_denied = max(cells[group].denied for group in self._compared)
+        small_groups = []
+        for group in self._compared:
+            has_few_rows = MUCH_SMALLER * cells[group].total <= most_rows
+            has_few_denied = MUCH_SMALLER * cells[group].denied <= most_denied
+            if has_few_rows or has_few_denied:
+                small_groups.append(group)
+        return sorted(small_groups, key=lambda group: cells[group].total)
+
+    def _question_without(self, groups: tuple[str, ...]) -> Question:
+        comparison = self._question.comparison
+        smaller = replace(comparison, leave_out=(*comparison.leave_out, *groups))
+        return replace(self._question, compare=smaller)
+
+    def _helps_to_leave_out(self, groups: tuple[str, ...]) -> bool:
+        """Say whether the audit ends without these groups."""
+        try:
+            smaller = self._question_without(groups)
+            without = _CaseForecasts(self._history, smaller, self._costs)
+        except InvalidInput:  # nobody is left to be compared, as in a stratum of two groups
+            return False
+        return self._freed_case(without) is not None
+
+    def _helps_to_enlarge(self, groups: tuple[str, ...]) -> bool:
+        """Say whether the audit would end if these groups were as large as the largest one."""
+        cells = dict(self._history.cells.items())
+        most_rows = max(cells[group].total for group in self._compared)
+        for group in groups:
+            alone = Cells({group: cells[group]})
+            cells |= multiply_rows(alone, most_rows / max(alone.total, 1.0))
+        enlarged = Past(Cells(cells), self._history.exact)
+        freed_case = self._freed_case(_CaseForecasts(enlarged, self._question, self._costs))
+        return freed_case is not None
+
+    def _freed_case(self, after: _CaseForecasts) -> tuple[Forecast, Forecast] | None:
+        """Return a case, before and after a change, in which the audit ends since; None if none.
+
+        It is the usual case. If that cannot be decided either way, it is the first of the others,
+        provided that the change helps most of them.
+        """
+        usual_pair = (self._cases.usual, after.usual)
+        if _is_freed(*usual_pair):
+            return usual_pair
+        if self._cases.usual.is_decidable or not self._cases.others:
+            return None
+        pairs = [*zip(self._cases.others, after.others, strict=True)]
+        freed_pairs = [pair for pair in pairs if _is_freed(*pair)]
+        return freed_pairs[0] if 2 * len(freed_pairs) > len(pairs) else None
+
+    def _find_margin(self) -> float | None:
+        """Return a margin with which the usual case can be decided; None if none is found."""
+        if len(self._compared) > MAX_GROUPS:
+            return None
+        within_scale = [margin for margin in MARGINS if self._question.gamma + margin < 1.0]
+        wider_margins = [margin for margin in within_scale if margin > self._question.epsilon]
+        # Where not even the widest is enough, the others hardly are, and each takes its time.
+        if not wider_margins or not self._is_decidable_with(wider_margins[-1]):
+            return None
+        return next(margin for margin in wider_margins if self._is_decidable_with(margin))
+
+    def _is_decidable_with(self, margin: float) -> bool:
+        wider = replace(self._question, epsilon=margin)
+        return _CaseForecasts(self._history, wider, self._costs).usual.is_decidable
+
+    def _find_merge(self, groups: tuple[str, ...]) -> Merge | None:
+        """Return which groups could be compared as one, so that the audit ends; None if none.
+
+        Several groups are merged with each other, and a single one with the smallest other one.
+        """
+        history = self._history
+        coding = history.coding if isinstance(history, History) else None
+        if coding is None or len(coding.grouping.labels) != 1:  # no values of one column
+            return None
+        reference = self._question.comparison.against
+        name = "other"
+        if len(groups) == 1:
+            candidates = [g for g in self._compared if g not in groups and g != reference]
+            if not candidates:
+                return None
+            partner = min(candidates, key=lambda group: history.cells[group].total)
+            groups = (partner, *groups)
+            name = " or ".join(groups)
+        is_name_taken = name in history.cells
+        if is_name_taken or reference in groups or len(self._compared) - len(groups) + 1 < 2:
+            return None
+        cells = {g: counts for g, counts in history.cells.items() if g not in groups}
+        cells[name] = _add_up([history.cells[group] for group in groups])
+        merged_past = History(Cells(cells), seed=history.seed)
+        merged = self._freed_case(_CaseForecasts(merged_past, self._question, self._costs))
+        if merged is None:
+            return None
+        after = merged[1]
+        return Merge(name, groups, after.median or 0.0, round(after.people))
+
+
+def _is_freed(before: Forecast, after: Forecast) -> bool:
+    """Say whether an audit of a case ends after a change, and before did not or took far longer."""
+    if not after.is_decidable or not before.is_decidable:
+        return after.is_decidable and not before.is_decidable
+    return before.people >= FAR_LONGER * max(after.people, 1.0)
+
+
+def _fewest(
+    small_groups: Sequence[str], helps: Callable[[tuple[str, ...]], bool]
+) -> tuple[str, ...]:
+    """Return the fewest of the smallest groups that help; none if even all of them do not."""
+    fewest: tuple[str, ...] = ()
     low = 1
     high = len(small_groups)
-    # The more groups are left out the sooner an audit ends, so that halving finds the number.
-    # A single group is by far the most frequent answer, so it is tried first.
+    # The more groups there are the more they help, so that halving finds the number. A single
+    # group is by far the most frequent answer, so it is tried first.
     number = 1
     while low <= high:
-        left_out = tuple(small_groups[:number])
-        obstacle = _obstacle(left_out, with_all, history, question, costs)
-        if obstacle is None:
-            low = number + 1
-        else:
-            fewest = obstacle
+        groups = tuple(small_groups[:number])
+        if helps(groups):
+            fewest = groups
             high = number - 1
+        else:
+            low = number + 1
         number = (low + high) // 2
+    if len(fewest) > MAX_GROUPS_TO_SPARE:
+        return fewest
+    for group in fewest[:-1]:  # the last one made the difference
+        fewer = tuple(name for name in fewest if name != group)
+        if helps(fewer):
+            fewest = fewer
     return fewest
-
-
-def _smallest(
-    obstacle: Obstacle,
-    with_all: Sequence[Forecast],
-    history: Past,
-    question: Question,
-    costs: Costs,
-) -> Obstacle:
-    """Return the obstacle without those groups that it does not need."""
-    for group in obstacle.groups[:-1]:  # the last one made the difference
-        remaining = tuple(name for name in obstacle.groups if name != group)
-        smaller = _obstacle(remaining, with_all, history, question, costs)
-        if smaller is not None:
-            obstacle = smaller
-    return obstacle
-
-
-def _obstacle(
-    left_out: tuple[str, ...],
-    with_all: Sequence[Forecast],
-    history: Past,
-    question: Question,
-    costs: Costs,
-) -> Obstacle | None:
-    """Return the obstacle that these groups are; None if most cases are no better without them."""
-    comparison = question.comparison
-    smaller = replace(comparison, leave_out=(*comparison.leave_out, *left_out))
-    try:
-        without = _forecast_cases(history, replace(question, compare=smaller), costs)
-    except InvalidInput:  # nobody is left to be compared, as in a stratum of two groups
-        return None
-    usual = _usual_freed(with_all, without, history)
-    if usual is None:
-        return None
-    usual_with, usual_without = usual
-    cells = [history.cells[group] for group in left_out]
-    return Obstacle(
-        groups=left_out,
-        rows=round(sum(counts.total for counts in cells)),
-        denied=round(sum(counts.denied for counts in cells)),
-        people_with=round(usual_with.people) if usual_with.is_decidable else None,
-        cost_without=usual_without.median or 0.0,
-        people_without=round(usual_without.people),
-    )
-
-
-def _usual_freed(
-    with_all: Sequence[Forecast], without: Sequence[Forecast], history: Past
-) -> tuple[Forecast, Forecast] | None:
-    """Return the usual case before and after, if most cases can be decided after; None if not."""
-    pairs = [*zip(with_all, without, strict=True)]
-    freed = [(before, after) for before, after in pairs if _is_freed(before, after, history)]
-    if 2 * len(freed) <= len(pairs):
-        return None
-    usual_name = pick_usual_case([before.scenario for before, _ in freed]).name
-    return next(pair for pair in freed if pair[0].scenario.name == usual_name)
-
-
-def _find_merge(
-    groups: tuple[str, ...],
-    with_all: Sequence[Forecast],
-    history: Past,
-    question: Question,
-    costs: Costs,
-) -> Merge | None:
-    """Return which groups could be compared as one, so that the audit ends; None if none.
-
-    Several groups are merged with each other, and a single one with the smallest other one.
-    """
-    coding = history.coding if isinstance(history, History) else None
-    if coding is None or len(coding.grouping.labels) != 1:  # no values of one column
-        return None
-    compared = compared_groups(history, question)
-    name = "other"
-    if len(groups) == 1:
-        candidates = [g for g in compared if g not in groups and g != question.comparison.against]
-        if not candidates:
-            return None
-        partner = min(candidates, key=lambda group: history.cells[group].total)
-        groups = (partner, *groups)
-        name = " or ".join(groups)
-    if name in history.cells or len(compared) - len(groups) + 1 < 2:
-        return None
-    cells = {g: counts for g, counts in history.cells.items() if g not in groups}
-    cells[name] = _add_up([history.cells[group] for group in groups])
-    merged_past = History(Cells(cells), seed=history.seed)
-    merged = _forecast_cases(merged_past, question, costs)
-    usual = _usual_freed(with_all, merged, history)
-    if usual is None:
-        return None
-    return Merge(name, groups, usual[1].median or 0.0, round(usual[1].people))
 
 
 def _add_up(parts: Sequence[GroupCells]) -> GroupCells:
@@ -310,24 +431,3 @@ def _add_up(parts: Sequence[GroupCells]) -> GroupCells:
 
 def _three_figures(cost: float) -> str:
     return format_number(cost, 3)
-
-
-def _forecast_cases(history: Past, question: Question, costs: Costs) -> tuple[Forecast, ...]:
-    """Return the forecast of the case that random accepts show, or of those that are guessed."""
-    forecaster = Forecaster(history, question, costs)
-    cases = scenarios(history.cells, question)
-    known_cases = [case for case in cases if case.kind is ScenarioKind.RANDOM_ACCEPTS]
-    guessed_cases = [case for case in cases if case.kind is ScenarioKind.RATIO]
-    return tuple(forecaster.forecast_case(case) for case in known_cases or guessed_cases)
-
-
-def _ends(case: Forecast, history: Past) -> bool:
-    """Say whether an audit of a case ends before half as many people arrive as the past has."""
-    return case.is_decidable and case.people <= LONGEST_WAIT * history.cells.total
-
-
-def _is_freed(before: Forecast, without: Forecast, history: Past) -> bool:
-    """Say whether an audit of a case ends without some groups, and not, or far later, with them."""
-    if not without.is_decidable or _ends(before, history):
-        return False
-    return not before.is_decidable or before.people > MUCH_LONGER * max(without.people, 1.0)

@@ -481,7 +481,7 @@ class Forecaster:
         not_enough: list[_RowSearch] = []
         if not searched:
             return enough, not_enough
-        past = Past(_multiply_rows(self._cells, PAST_FACTORS[factor]))
+        past = Past(multiply_rows(self._cells, PAST_FACTORS[factor]))
         work = LabelWork(past, self._question, self._costs)
         for search in searched:
             costs = (work.for_verdict(verdict, search.case.r).cost for verdict in search.verdicts)
@@ -499,7 +499,7 @@ class _RowSearch(NamedTuple):
     verdicts: tuple[Verdict, ...]
 
 
-def _multiply_rows(cells: Cells, factor: float) -> Cells:
+def multiply_rows(cells: Cells, factor: float) -> Cells:
     """Return the counts of a past of ``factor`` times the rows, with the same random accepts."""
     multiplied = {}
     for group, counts in cells.items():

@@ -72,7 +72,7 @@ class Report(JsonValue):
     Examples
     --------
     >>> from equipoise import History, Question
-    >>> counts = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
+    >>> counts = {"approved_positive": 6000, "approved_negative": 2000, "denied": 2000}
     >>> past = History.from_cells({"A": counts, "B": counts})
     >>> live = LiveAudit.create("sqlite://", "loans", past, Question(), Costs(label=100))
     >>> report = Report.of(live)

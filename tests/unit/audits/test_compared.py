@@ -120,7 +120,9 @@ def test_a_group_that_is_left_out_takes_no_share_of_the_error_probability() -> N
 
 def test_a_group_that_is_left_out_raises_no_alarm(tmp_path: Path) -> None:
     past = eq.History.from_cells(WORLD.past(4000, 1).cells)
-    live = eq.LiveAudit.create("sqlite://", "loans", past, question(KNOWN), eq.Costs())
+    live = eq.LiveAudit.create(
+        "sqlite://", "loans", past, question(KNOWN), eq.Costs(), confirm=True
+    )
     people = [("?", 1) for _ in range(400)]
     people += [(person.group, person.decision) for person in WORLD.draw(200, 2)]
     live.run([commands.Ask(str(n), group, decision) for n, (group, decision) in enumerate(people)])

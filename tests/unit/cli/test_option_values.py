@@ -24,7 +24,7 @@ from tests.unit.cli.test_audit_new import ROWS, new
 def test_counts_of_groups_that_are_none_are_refused(
     tmp_path: Path, command: str, words: str
 ) -> None:
-    assert new(tmp_path)[0] == 0
+    assert new(tmp_path, "--yes")[0] == 0
     verb, *options = command.split()
     rest = ["loans", *options, "--why", "x", "--ledger", str(tmp_path / "ledger.db")]
     done = CliRunner().invoke(app, ["audit", verb, *rest])

@@ -34,7 +34,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("begun")
     with contextlib.chdir(folder):
         write("past.csv", *PAST)
-        assert invoke(f"audit new loans past.csv {COLUMNS} --ledger ledger.json")[0] == 0
+        assert invoke(f"audit new loans past.csv {COLUMNS} --ledger ledger.json --yes")[0] == 0
     return folder / "ledger.json"
 
 

@@ -135,7 +135,8 @@ def test_the_demonstration_lives_and_its_link_logs_in(
 def test_a_demonstration_is_not_put_beside_other_audits(ledger: str) -> None:
     counts = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
     history = History.from_cells({"A": counts, "B": counts})
-    LiveAudit.create(ledger, "loans", history, Question(), Costs(label=100)).close_ledger()
+    costs = Costs(label=100)
+    LiveAudit.create(ledger, "loans", history, Question(), costs, confirm=True).close_ledger()
     done = CliRunner().invoke(app, ["serve", "--demo", "--ledger", ledger])
     assert done.exit_code == 2
     assert "holds other audits: loans" in " ".join(done.stderr.split())

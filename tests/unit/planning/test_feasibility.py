@@ -1,4 +1,4 @@
-"""A group that would keep an audit from ending is named before the audit begins."""
+"""An audit that cannot end is refused before it begins, with the groups that cause it."""
 
 from __future__ import annotations
 
@@ -94,12 +94,76 @@ def test_the_audit_that_follows_the_advice_reaches_a_verdict() -> None:
     assert live.finding.verdict is eq.Verdict.UNFAIR
 
 
+def counts(good: int, bad: int, denied: int) -> dict[str, int]:
+    return {"approved_positive": good, "approved_negative": bad, "denied": denied}
+
+
+# What an attacker began without a word: two groups of which one has 14 rows, and a small lender.
+TWO = eq.History.from_cells({"A": counts(1379, 248, 859), "B": counts(6, 1, 7)})
+LENDER = eq.History.from_cells({
+    "Asian": counts(247, 19, 102),
+    "Black": counts(200, 23, 229),
+    "White": counts(1370, 121, 547),
+    NOT_STATED: counts(2, 1, 0),
+})  # fmt: skip
+
+
+def test_of_two_groups_the_cause_is_named_though_none_can_be_left_out() -> None:
+    obstacle = find_obstacle(TWO, QUESTION, eq.Costs())
+    assert obstacle is not None
+    assert (obstacle.groups, obstacle.rows, obstacle.denied) == (("B",), 14, 7)
+    assert obstacle.leave_out == ()
+    assert obstacle.cost_without is None
+    text = shell.describe(obstacle.problem)
+    assert "'B' has too few rows: 14 past rows, 7 of them denied." in text
+    assert "If the denied succeed 40% as often as the approved, no number of overrides" in text
+    assert "--yes" in text
+    with pytest.raises(NotFeasible, match="too few rows"):
+        eq.LiveAudit.create("sqlite://", "two", TWO, QUESTION, eq.Costs(label=100))
+
+
+def test_plan_and_gate_say_the_same() -> None:
+    plan = eq.plan(TWO, QUESTION)
+    assert plan.obstacle == find_obstacle(TWO, QUESTION, eq.Costs())
+    assert plan.obstacle is not None
+    assert plan.recommended is None
+    usual = next(case for case in plan.cases if case.scenario.ratio == 0.4)
+    assert plan.obstacle.rows_needed in usual.missing
+    assert f"warning: {plan.obstacle.problem}" in str(plan)
+    assert eq.plan(PAST, ADVISED).obstacle is None
+
+
+def test_the_usual_case_is_enough_to_be_refused() -> None:
+    """Two of five cases were freed by leaving the group out, and more than half were asked for."""
+    obstacle = find_obstacle(LENDER, QUESTION, eq.Costs())
+    assert obstacle is not None
+    assert obstacle.groups == obstacle.leave_out == (NOT_STATED,)
+    assert obstacle.people_with is None
+    assert obstacle.people_without == pytest.approx(2437, rel=0.1)
+    assert find_obstacle(LENDER, ADVISED, eq.Costs()) is None
+
+
+def test_the_fix_keeps_what_is_left_out_already() -> None:
+    """A typed --leave-out takes the place of the kept one."""
+    past = eq.History.from_cells({**LENDER.cells.to_dict(), "Joint": counts(300, 30, 100)})
+    compare = eq.Compare(leave_out=["Joint"])
+    obstacle = find_obstacle(past, replace(QUESTION, compare=compare), eq.Costs())
+    assert obstacle is not None
+    assert obstacle.groups == (NOT_STATED,)
+    assert "--leave-out Joint --leave-out 'not stated'" in shell.describe(obstacle.problem)
+
+
 @pytest.mark.parametrize("groups", quick([3], full=[2, 4]))
-def test_groups_that_are_alike_keep_nothing_open(groups: int) -> None:
-    """Small pasts are refused nowhere if no group stands out: leaving one out would not help."""
-    counts = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
-    past = eq.History.from_cells(dict.fromkeys("ABCD"[:groups], counts))
-    assert find_obstacle(past, QUESTION, eq.Costs()) is None
+def test_of_groups_that_are_alike_none_is_named(groups: int) -> None:
+    past = eq.History.from_cells(dict.fromkeys("ABCD"[:groups], counts(60, 20, 20)))
+    question = eq.Question("equal_opportunity")
+    obstacle = find_obstacle(past, question, eq.Costs())
+    assert obstacle is not None
+    assert obstacle.groups == ()
+    assert obstacle.rows_needed.endswith("past rows like these would do")
+    assert obstacle.margin is not None
+    wider = replace(question, epsilon=obstacle.margin)
+    assert find_obstacle(past, wider, eq.Costs()) is None
 
 
 def test_many_groups_are_tested_and_only_small_ones_are_named() -> None:
@@ -123,28 +187,48 @@ def test_a_reference_is_never_left_out() -> None:
     compare = eq.Compare(against=NOT_STATED)
     question = eq.Question("equal_opportunity", 0.05, 0.1, compare=compare)
     obstacle = find_obstacle(PAST, question, eq.Costs())
-    assert obstacle is None or NOT_STATED not in obstacle.groups
+    assert obstacle is not None
+    assert obstacle.groups == (NOT_STATED,)
+    assert obstacle.leave_out == ()
 
 
-def test_a_group_that_only_takes_longer_is_not_named() -> None:
-    """It may be the one that is treated unfairly; a group that hardly arrives is named alone."""
-    counts = {  # good, bad, unknown outcomes of the approved; denied; random accepts
-        "North": (9_400, 2_653, 1_792, 3_246, (152, 306, 33)),
-        "West": (6_300, 1_650, 1_045, 2_343, (100, 196, 25)),
-        "South": (3_500, 905, 605, 1_396, (74, 109, 7)),
-        "East": (960, 269, 197, 697, (50, 45, 12)),
-        "Coast": (19, 5, 8, 17, (1, 1, 0)),
-    }
+@pytest.mark.parametrize(
+    ("groups", "question"),
+    [
+        (  # a region of 49 people: the audit ends before as many people come as the past has
+            {  # good, bad, denied, unknown outcomes of the approved; random accepts
+                "North": (9_400, 2_653, 3_246, 1_792, (152, 306, 33)),
+                "West": (6_300, 1_650, 2_343, 1_045, (100, 196, 25)),
+                "South": (3_500, 905, 1_396, 605, (74, 109, 7)),
+                "East": (960, 269, 697, 197, (50, 45, 12)),
+                "Coast": (19, 5, 17, 8, (1, 1, 0)),
+            },
+            eq.Question("equal_opportunity", 0.05, 0.05),
+        ),
+        (  # more people must come than the past has, and without the group not far fewer
+            {
+                "White": (983, 110, 514, 0, (17, 9, 0)),
+                "Black": (144, 25, 195, 0, (9, 7, 0)),
+                "Not available": (193, 23, 101, 0, (2, 1, 0)),
+            },
+            eq.Question("equal_opportunity"),
+        ),
+    ],
+)
+def test_a_group_that_only_takes_longer_is_not_named(
+    groups: dict[str, tuple[int, int, int, int, tuple[int, int, int]]], question: eq.Question
+) -> None:
+    """It may be the one that is treated unfairly, and the plan recommends the audit."""
     cells = {
         group: GroupCells(good, bad, denied, unknown, random_accepts=accepts)
-        for group, (good, bad, unknown, denied, accepts) in counts.items()
+        for group, (good, bad, denied, unknown, accepts) in groups.items()
     }
     past = eq.History(Cells(cells))
-    question = eq.Question("equal_opportunity", 0.05, 0.05)
-    obstacle = find_obstacle(past, question, eq.Costs())
+    assert find_obstacle(past, question, eq.Costs()) is None
+
+
+def test_more_groups_than_are_searched_are_tested_all_the_same() -> None:
+    few = dict.fromkeys((f"g{n}" for n in range(24)), counts(60, 20, 20))
+    obstacle = find_obstacle(eq.History.from_cells(few), QUESTION, eq.Costs())
     assert obstacle is not None
-    assert obstacle.groups == ("Coast",)
-    assert "the verdict says nothing about them" in str(obstacle.problem)
-    compare = eq.Compare(leave_out=["Coast"])
-    advised = replace(question, compare=compare)
-    assert find_obstacle(past, advised, eq.Costs()) is None
+    assert (obstacle.groups, obstacle.margin) == ((), None)

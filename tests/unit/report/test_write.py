@@ -181,7 +181,7 @@ def test_the_four_fifths_rule_is_settled_by_past_data(report: Report) -> None:
     assert "of the highest: the four-fifths rule is broken" in to_html(report)
     past = LiveAudit.create("sqlite://", "exact", WORLD.past(), QUESTION, COSTS)
     assert "lowest approval rate is 50.0% of the highest" in to_html(Report.of(past))
-    few = LiveAudit.create("sqlite://", "few", WORLD.past(40, 1), QUESTION, COSTS)
+    few = LiveAudit.create("sqlite://", "few", WORLD.past(40, 1), QUESTION, COSTS, confirm=True)
     assert "four-fifths rule is undecided" in to_html(Report.of(few))
 
 
