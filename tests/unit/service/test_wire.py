@@ -31,7 +31,7 @@ RESULT_KEYS = {
     "requests_before_outcomes",
     # what is inside of them
     "Arrivals": "per_day first_day last_day",
-    "BudgetChance": "budget chances smallest_margin",
+    "BudgetChance": "budget chances smallest_margin open_cases",
     "CaseTime": "case first_outcomes typical_end earliest_end latest_end",
     "Comparison": "by against direction within leave_out",
     "Costs": "feature label groups",
