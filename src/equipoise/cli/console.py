@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 STYLES = {"FAIR": "bold green", "UNFAIR": "bold red", "INCONCLUSIVE": "bold yellow",
-          "recommended": "bold", "note": "yellow", "missing": "yellow"}  # fmt: skip
+          "recommended": "bold", "note": "yellow", "warning": "yellow",
+          "missing": "yellow"}  # fmt: skip
 """Label of a line, or verdict in a table -> how it looks."""
 _LABEL = re.compile(r" +\S+ {2,}| +")  # of a line of the status: spaces, and a word in a column
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line ends

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
@@ -431,18 +431,33 @@ class PastDecisions:
                     options += [parameter.opts[0], str(part)]
         return command, options
 
-    def words_to_repeat(self, question: QuestionOptions) -> str:
-        """Return what another command needs to read the same past and ask the same question."""
-        if self.save is not None:
-            return shlex.quote(self.save)
-        if not self.source[0].endswith(".toml"):
-            return f"{shlex.join(self.source)} (with the same options)"
+    def words_to_repeat(
+        self, question: QuestionOptions, more_options: Mapping[str, Sequence[str]] | None = None
+    ) -> str:
+        """Return what another command needs to read the same past and ask the same question.
+
+        ``more_options`` are further options with their values. They stand for typed ones of the
+        same name.
+        """
         from equipoise.history.options import as_tuple
 
+        more_options = more_options or {}
+        if self.save is not None:
+            return shlex.join([self.save, *_option_words(more_options)])
+        if not self.source[0].endswith(".toml"):
+            new_options = {
+                option: [value for value in values if value not in (question.leave_out or ())]
+                for option, values in more_options.items()
+            }
+            addition = shlex.join(_option_words(new_options))
+            same = f"with the same options and {addition}" if addition else "with the same options"
+            return f"{shlex.join(self.source)} ({same})"
         words = [*self.source]
         for parameter in self.context.command.params:
             name = str(parameter.name)
             if name not in (*QUESTION_PARAMETERS.values(), "within") or not self._is_typed(name):
+                continue
+            if parameter.opts[0] in more_options:
                 continue
             values = as_tuple(self.context.params[name])
             # Only check takes several metrics. The next command asks about one of them.
@@ -450,9 +465,20 @@ class PastDecisions:
                 values = ("METRIC",)
             for value in values:
                 words += [parameter.opts[0], str(value)]
-        return shlex.join(words)
+        return shlex.join([*words, *_option_words(more_options)])
 
     def _is_typed(self, parameter: str) -> bool:
         """Whether a parameter was given on the command line, not by default or environment."""
         # By its name, because Typer does not export the class of it.
         return str(self.context.get_parameter_source(parameter)) == "ParameterSource.COMMANDLINE"
+
+
+def _option_words(options: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return options as they are typed, each once for every value; a switch has no values."""
+    words: list[str] = []
+    for option, values in options.items():
+        for value in values:
+            words += [option, value]
+        if not values:
+            words.append(option)
+    return words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -192,18 +193,40 @@ def plan(
         )
     failure = failure_after(failing, [cost_plan.free.verdict])
     parts = plan_parts(cost_plan)
-    if cost_plan.cases:
-        parts.append(f"Next: equipoise audit new NAME {past.words_to_repeat(question_options)}")
+    next_options = _options_to_begin(cost_plan)
+    if next_options is not None:
+        words = past.words_to_repeat(question_options, next_options)
+        parts.append(f"Next: equipoise audit new NAME {words}")
     show(Output(cost_plan, parts, failure), json)
+
+
+def _options_to_begin(plan: Plan) -> Mapping[str, Sequence[str]] | None:
+    """Return what ``audit new`` needs so that it begins; None if no audit is recommended."""
+    obstacle = plan.obstacle
+    if obstacle is None:
+        return {} if plan.cases else None
+    options: dict[str, Sequence[str]] = {}
+    if obstacle.leave_out:
+        options["--leave-out"] = obstacle.leave_out
+    elif plan.recommended != "adaptive":
+        return None
+    if obstacle.remaining_case or not obstacle.leave_out:
+        options["--yes"] = ()
+    return options
 
 
 def plan_parts(plan: Plan) -> list[Part]:
     """Return advice, question, free answer, costs by case, time and money, other audits, notes."""
+    from equipoise.messages import shell
     from equipoise.messages.answer import build_answer
 
     free = plan.free
+    warnings = []
+    if plan.obstacle is not None:
+        warnings.append(Line("warning", f"{shell.describe(plan.obstacle.problem)}\n"))
     parts: list[Part] = [
         Line("recommended", f"{plan.advice}\n"),
+        *warnings,
         f"{plan.question}\ncosts: {plan.costs}",
         f"for free: {build_answer(free).summary}",
     ]

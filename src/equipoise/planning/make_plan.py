@@ -24,6 +24,7 @@ from equipoise.free_check import Check, check
 from equipoise.history.history import History, as_past
 from equipoise.history.past import Past
 from equipoise.metrics import METRICS
+from equipoise.planning.feasibility import Obstacle, find_obstacle
 from equipoise.planning.forecasts import Forecast, describe_rows_needed, forecast
 from equipoise.planning.scenarios import (
     ScenarioKind,
@@ -108,6 +109,9 @@ class Plan(JsonValue, Displayable):
     requests_before_outcomes
         How many overrides an audit without a limit requests before the first outcome, if these are
         more than it needs; None otherwise.
+    obstacle
+        Why an audit is begun only once this is confirmed, and what would help; None if it begins
+        at once. It is the same whatever ``denied_rate`` says, because an audit knows no such rates.
 
     Examples
     --------
@@ -130,10 +134,13 @@ class Plan(JsonValue, Displayable):
     budget: BudgetChance | None = None
     arrivals: Arrivals | None = None
     requests_before_outcomes: OpenRequests | None = None
+    obstacle: Obstacle | None = None
 
     def _lines(self) -> Sequence[str]:
+        warnings = [] if self.obstacle is None else [f"warning: {self.obstacle.problem}"]
         return [
             f"recommended: {self.advice}",
+            *warnings,
             f"{self.question}",
             f"costs: {self.costs}",
             f"for free: {self.free.verdict}, the gap is between {self.free.lower:.3f} and "
@@ -323,6 +330,7 @@ def plan(
         budget=chance,
         arrivals=arrivals if times else None,
         requests_before_outcomes=requests_before_outcomes(cases, arrivals.per_day, outcome_after),
+        obstacle=find_obstacle(past, question, costs) if cases else None,
     )
 
 

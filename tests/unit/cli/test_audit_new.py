@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
+from equipoise.cells import Cells
 from equipoise.cli import app
+from tests.unit.planning.test_feasibility import LENDER, TWO
 
 ROWS = ["group,approved,repaid"] + [
     f"{group},{decision},{outcome}"
@@ -56,3 +60,54 @@ def test_it_says_where_the_past_decides_at_the_whole_level(tmp_path: Path) -> No
     assert done.exit_code == 0
     assert "note: equipoise check says FAIR of these past decisions, for free" in done.stdout
     assert CliRunner().invoke(app, ["check", str(past), *columns]).stdout.startswith("FAIR. ")
+
+
+def write_past(folder: Path, cells: Cells) -> Path:
+    """Write a table that has these counts."""
+    rows = ["group,approved,repaid"]
+    for group, counts in cells.items():
+        rows += [f"{group},1,1"] * round(counts.approved_positive)
+        rows += [f"{group},1,0"] * round(counts.approved_negative)
+        rows += [f"{group},0,"] * round(counts.denied)
+    past = folder / "past.csv"
+    past.write_text("\n".join(rows) + "\n")
+    return past
+
+
+def test_the_next_command_of_a_plan_begins_the_audit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan recommended audits that were then refused, and was silent about endless ones."""
+    monkeypatch.chdir(tmp_path)
+    write_past(tmp_path, LENDER.cells)
+    columns = "-g group -d approved -o repaid --metric equal_opportunity --epsilon 0.1"
+
+    def run(command: str, code: int = 0) -> str:
+        done = CliRunner().invoke(app, shlex.split(command), env={"COLUMNS": "1000"})
+        assert done.exit_code == code, done.output
+        return done.stderr if code else done.stdout
+
+    said = run(f"plan past.csv {columns} --save kept.toml")
+    warning = said.partition("warning: ")[2].partition("\n")[0]
+    assert "'not stated' would keep this audit from ending" in warning
+    assert warning in run("audit new loans kept.toml", 2)
+    (next_command,) = re.findall(r"^Next: equipoise (.*)$", said, re.MULTILINE)
+    assert next_command == "audit new NAME kept.toml --leave-out 'not stated'"
+    assert "verdict     none yet" in run(next_command)
+
+
+def test_an_audit_that_cannot_end_is_confirmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_past(tmp_path, TWO.cells)
+    columns = "-g group -d approved -o repaid --metric equal_opportunity --epsilon 0.1"
+    begin = ["audit", "new", "two", "past.csv", *columns.split()]
+    refused = CliRunner().invoke(app, begin)
+    assert refused.exit_code == 2
+    assert "'B' has too few rows: 14 past rows, 7 of them denied." in refused.stderr
+    assert refused.stderr.rstrip().endswith("To begin all the same: --yes.")
+    assert CliRunner().invoke(app, [*begin, "--yes"]).exit_code == 0
+    planned = CliRunner().invoke(app, ["plan", "past.csv", *columns.split()]).stdout
+    assert "warning: This audit would probably not reach a verdict" in planned
+    assert "Next:" not in planned
