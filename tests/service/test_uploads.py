@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from equipoise.service import table_reader
-from equipoise.service.reader_process import ReaderProcess
+from equipoise.service.job_process import JobFailed, JobProcess
 from tests.profiles import quick
 from tests.service.attacking import form_key, log_in
 from tests.support.hmda import write_files
@@ -25,6 +27,7 @@ from tests.support.postgres import in_memory
 from tests.support.serving import ASK, Served, serving
 
 COLUMNS = {"group": "g", "decision": "d", "outcome": "o"}
+LIMIT = "m.limit_resources(300 << 20, 20)"
 
 
 @pytest.fixture(scope="module")
@@ -86,12 +89,10 @@ def test_a_table_that_takes_for_ever_is_given_up(limited: Served) -> None:
     assert answer.status_code in (200, 422)  # read in time, or given up; never left hanging
 
 
-def test_the_reader_has_limits_of_its_own() -> None:
+def test_jobs_have_limits_of_their_own() -> None:
     limits = "[resource.getrlimit(k)[0] for k in (resource.RLIMIT_CPU, resource.RLIMIT_DATA)]"
-    words = f"m['_limit'](300 << 20, 20, '/tmp'); print({limits})"
-    program = f"import resource, runpy, sys; m = runpy.run_path(sys.argv[1]); {words}"
-    line = [sys.executable, "-c", program, table_reader.__file__]
-    done = subprocess.run(line, capture_output=True, check=True, text=True)
+    program = f"import resource, equipoise.service.job_program as m; {LIMIT}; print({limits})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert json.loads(done.stdout) == [20, 600 << 20]
 
 
@@ -102,30 +103,26 @@ def test_the_reader_outlives_its_jobs_and_is_started_again_if_it_was_killed(
     table.write_text("g,d,o\nA,1,1\nA,0,\nB,1,0\nB,0,\n")
     limits = {"memory": 300 << 20, "seconds": 20}
     job = {"path": str(table), "folder": str(tmp_path), "options": COLUMNS, **limits}
-    answer_file = tmp_path / table_reader.ANSWER_NAME
-    reader = ReaderProcess()
-
-    def program() -> subprocess.Popen[bytes]:
-        assert reader._program is not None
-        return reader._program
-
+    reader = JobProcess(Path(table_reader.__file__))
     found = reader.answer(job)
     assert set(found["found"]["cells"]) == {"A", "B"}
-    first = program()
-    threads = Path(f"/proc/{first.pid}/task")
+    first = reader.pid
+    threads = Path(f"/proc/{first}/task")
     assert len([*threads.iterdir()]) == 1  # a process with threads cannot be forked safely
-    answer_file.unlink()
     assert reader.answer({**job, "memory": 0}) is None
     assert reader.answer(job) == found
-    assert program() is first
-    first.kill()
-    first.wait()
+    assert reader.pid == first
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
     assert reader.answer(job) == found
-    second = program()
-    assert second is not first
+    second = reader.pid
+    assert second != first
+    reader.end_jobs()  # there are none
+    assert reader.pid == second
+    with pytest.raises(JobFailed, match="KeyError: 'folder'"):
+        reader.answer(limits)
     reader.close()
-    assert second.returncode is not None
-    assert reader.answer(job) is None
+    assert reader.pid is None
 
 
 @pytest.mark.parametrize("megabytes", quick([2], full=[200]))

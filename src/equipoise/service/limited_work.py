@@ -20,7 +20,7 @@ from equipoise.cells import Cells
 from equipoise.errors import EquipoiseError
 from equipoise.history.past import Past
 from equipoise.question import Costs, Question
-from equipoise.service.table_reader import limit_resources
+from equipoise.service.job_program import limit_resources
 
 MOST_GROUPS_IN_PROCESS = 4  # work for more groups is done in a process of its own, with limits
 # -P: Python must not look for modules in the folder of this file, whose names hide others.

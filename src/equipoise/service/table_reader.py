@@ -1,71 +1,38 @@
 """A program that reads tables, each in a process with limits of memory and time of its own.
 
-It waits for jobs on standard input, a line of JSON each, and forks a process for every one. So a
-hostile file can only stop that process, and the libraries that read tables are loaded once. The
-process leaves its answer, in JSON, in the folder of the job. No answer, or half of one, means that
-the limits were reached.
+A hostile file can only stop that process, and the libraries that read tables are loaded once
+(``job_program.py``).
 """
 
 from __future__ import annotations
 
-import json
-import os
-import resource
-import signal
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from equipoise.errors import EquipoiseError, InvalidInput
 from equipoise.history.problems import InvalidReading, UnreadTable
+from equipoise.service.job_program import serve_jobs
 
 MAX_PEOPLE = 100_000  # people in one upload
-MAX_ANSWER_CHARACTERS = 64 << 20  # that the service is ready to read
 MAX_COLUMNS = 500  # of a table and its outcomes that are listed
 MAX_VALUE_CHARACTERS = 200  # of a value that is listed
-ANSWER_NAME = "answer.json"  # of the file in the folder of a job
 # What the two files are called in a list of columns.
 TABLE = "table"
 OUTCOMES = "outcomes"
-ADDRESS_SPACE_HEADROOM = 3 << 30  # bytes that engines reserve without using them
 
 
 def _main() -> None:
-    """Do the jobs on standard input in turn, until it ends; say on standard output that one ended.
-
-    Nothing here may start a thread, because a process with threads cannot be forked safely.
-    """
     import equipoise.history.counting
     import equipoise.history.guided_reading
     import equipoise.people  # noqa: F401
 
-    for line in sys.stdin.buffer:
-        process = os.fork()
-        if process == 0:
-            _do_job(json.loads(line))
-        os.waitpid(process, 0)
-        sys.stdout.write("ended\n")
-        sys.stdout.flush()
-
-
-def _do_job(job: Mapping[str, Any]) -> NoReturn:
-    """Read a table as the job says, leave the answer in its folder, and end this process."""
-    try:
-        with open(os.devnull, "r+") as nothing:  # what a library prints is no answer
-            os.dup2(nothing.fileno(), sys.stdin.fileno())
-            os.dup2(nothing.fileno(), sys.stdout.fileno())
-        signal.alarm(2 * job["seconds"])  # the limit of processor time ends most jobs before
-        _limit(job["memory"], job["seconds"], job["folder"])
-        answer_text = json.dumps(_answer(job), default=str)
-        if len(answer_text) <= MAX_ANSWER_CHARACTERS:
-            Path(job["folder"], ANSWER_NAME).write_text(answer_text, "utf-8")
-    finally:
-        os._exit(0)  # what was loaded before the fork is not this process's to tidy up
+    serve_jobs(_answer)
 
 
 def _answer(job: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is found in a table, or why it cannot be read."""
+    _limit_engine(job["memory"], job["folder"])
     try:
         _require_table(job["path"])
         return {"found": _find(job)}
@@ -73,7 +40,7 @@ def _answer(job: Mapping[str, Any]) -> dict[str, Any]:
         raise
     except Exception as error:  # a broken file may raise anything in the library that reads it
         if "Out of Memory" in str(error):  # of the engine, whose limit is smaller
-            raise
+            raise MemoryError from None
         return _refusal(error)
 
 
@@ -90,12 +57,11 @@ def _refusal(error: Exception) -> dict[str, Any]:
     return refusal
 
 
-def _limit(memory: int, seconds: int, folder: str) -> None:
-    """Limit this process, and the engine in it, which writes to ``folder`` only.
+def _limit_engine(memory: int, folder: str) -> None:
+    """Limit the engine in this process, and let it write to ``folder`` only.
 
-    The engine would otherwise take what the machine has.
+    It would otherwise take what the machine has.
     """
-    limit_resources(memory, seconds)
     import duckdb
 
     connect = duckdb.connect
@@ -110,18 +76,6 @@ def _limit(memory: int, seconds: int, folder: str) -> None:
         return connection
 
     duckdb.connect = connect_within_limits
-
-
-def limit_resources(memory: int, seconds: int) -> None:
-    """Limit this process to so many bytes of memory and seconds of processor time."""
-    for resource_kind, limit in (
-        (resource.RLIMIT_AS, memory + ADDRESS_SPACE_HEADROOM),
-        (resource.RLIMIT_DATA, 2 * memory),
-        (resource.RLIMIT_CPU, seconds),
-        (resource.RLIMIT_FSIZE, 2 * memory),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        resource.setrlimit(resource_kind, (limit, limit))
 
 
 def _find(job: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,13 +23,13 @@ from equipoise.history.problems import UnreadTable
 from equipoise.messages import Problem, ReadingProposal
 from equipoise.people import MissingColumn, NumberedRow, PeopleTable
 from equipoise.service.forms import Form, read_own_form
+from equipoise.service.job_process import JobProcess
 from equipoise.service.problems import HttpProblem
-from equipoise.service.reader_process import ReaderProcess
 from equipoise.service.settings import ServiceSettings
 
 TABLE_SUFFIXES = (".csv", ".parquet", ".xlsx")
 COPY_BYTES = 1 << 20  # that are copied at a time
-
+TABLE_READER = JobProcess(Path(__file__).with_name("table_reader.py"))  # one for this process
 
 COLUMN_CONTENTS = {
     "person": "the pseudonyms of people",
@@ -54,13 +54,12 @@ class Uploads:
 
     def __init__(self, settings: ServiceSettings) -> None:
         self._settings = settings
-        self._reader = ReaderProcess()
         self._reading_turn = asyncio.Lock()
         self._busy_callers: set[str] = set()
 
     def close(self) -> None:
-        """End the program that reads tables."""
-        self._reader.close()
+        """End the reading of a table."""
+        TABLE_READER.end_jobs()
 
     @contextlib.asynccontextmanager
     async def receive_form(self, request: Request) -> AsyncIterator[Form]:
@@ -123,7 +122,7 @@ class Uploads:
         memory = self._settings.read_memory
         seconds = self._settings.read_seconds
         limited_job = {**job, "memory": memory, "seconds": seconds}
-        answer = await asyncio.to_thread(self._reader.answer, limited_job)
+        answer = await asyncio.to_thread(TABLE_READER.answer, limited_job)
         if answer is None:
             limit_text = f"reading this table takes more than {memory >> 20:,} MB or {seconds} s"
             return {"error": f"{limit_text}; send fewer rows or columns, or count it by Python"}
