@@ -348,6 +348,9 @@ def test_an_audit_that_is_begun_from_a_table_keeps_its_words(
     assert page.status_code == 200, page.text
     priced = browser.post("/check", data={**key, **hidden(page.text), "tolerance": "10"}).text
     begun = {**key, **hidden(priced), "name": "beds", "label": "100", "no_cap": "1"}
+    planned = browser.post("/check", data={**key, **hidden(priced), "step": "plan"}).text
+    assert "would probably not reach a verdict" in planned  # beside the advice, before it begins
+    assert 'name="confirm"' in planned
     refused = browser.post("/audits", data=begun)
     assert refused.status_code == 422
     assert "would probably not reach a verdict" in refused.text

@@ -28,7 +28,7 @@ from equipoise.messages.opinions import OPINION_TITLES
 from equipoise.metrics import METRICS
 from equipoise.planning import Plan
 from equipoise.planning.case_rows import case_rows, explain_cases, time_and_money_rows
-from equipoise.planning.feasibility import NotFeasible
+from equipoise.planning.feasibility import NotFeasible, Obstacle
 from equipoise.question import Costs, Question, Verdict
 from equipoise.rates import RATES
 from equipoise.report.write import check_page
@@ -324,7 +324,7 @@ def _page(
         sent_question=sent_question(form),
         sent_prices=sent_prices(form),
         problem=cut_message(message),
-        obstacle=error.obstacle if isinstance(error, NotFeasible) else None,
+        obstacle=_obstacle_to_begin(plan, error),
         metrics=METRICS,
         every_metric=EVERY_METRIC,
         presets=preset_names(),
@@ -334,6 +334,14 @@ def _page(
         rate_titles={name: rate.words for name, rate in RATES.items()},
         **_counts_for_page(past, findings),
     )
+
+
+def _obstacle_to_begin(plan: dict[str, Any] | None, error: Exception | None) -> Obstacle | None:
+    """Return why the audit would have to be confirmed, as it was refused or is planned."""
+    if isinstance(error, NotFeasible):
+        return error.obstacle
+    cost_plan: Plan | None = None if plan is None else plan["cost_plan"]
+    return None if cost_plan is None else cost_plan.obstacle
 
 
 def _counts_for_page(past: CountedPast | None, findings: Sequence[Check]) -> dict[str, Any]:

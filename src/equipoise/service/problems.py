@@ -48,7 +48,7 @@ PROBLEM_TYPES: Mapping[str, tuple[int, str]] = {
     "budget-committed": (409, "More than this is spent or held"),
     "too-large": (413, "The request is too large"),
     "invalid-input": (422, "A value breaks a rule"),
-    "not-feasible": (422, "A group would keep this audit from ending"),
+    "not-feasible": (422, "This audit would probably not reach a verdict"),
     "too-many-attempts": (429, "Too many failed attempts"),
     "internal": (500, "The server made a mistake"),
     "busy": (503, "The server has too much to do"),
@@ -130,7 +130,7 @@ def as_problem(
 def _not_feasible_problem(error: NotFeasible) -> HttpProblem:
     problem = error.obstacle.problem
     members = {
-        "leave_out": list(error.obstacle.groups),
+        "leave_out": list(error.obstacle.leave_out),
         "code": problem.code,
         "facts": to_plain_data(problem.fields),
     }
