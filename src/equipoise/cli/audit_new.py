@@ -11,7 +11,7 @@ from equipoise.audits.catalogue import AUDITS
 from equipoise.cli import options as shared
 from equipoise.cli import past_options as reading
 from equipoise.cli.audit_changes import LIMITS_PANEL, GroupLimits
-from equipoise.cli.console import Output, show
+from equipoise.cli.console import Output, show, wrap_lines
 from equipoise.cli.option_values import parse_audit_options, parse_cents, parse_group_counts
 from equipoise.errors import InvalidInput
 from equipoise.question import Costs, Question, Verdict
@@ -283,7 +283,7 @@ def new(
         actor=actor,
     )
     note = _note_if_past_decides(history, question) if live.finding is None else ""
-    text = f"{live.status()}{note}"
+    text = wrap_lines(f"{live.status()}{note}")
     if live.finding is None:
         text += f"\nNext: equipoise audit ask {shlex.quote(name)} PERSON GROUP DECISION"
     else:

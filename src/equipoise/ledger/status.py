@@ -17,6 +17,7 @@ from equipoise.ledger.state import AuditState
 from equipoise.ledger.verify import OPEN, Approvals, GroupTally, people_by_state
 from equipoise.ledger.waiting import WaitingGroup
 from equipoise.messages.audit_words import PERSON_STATE_WORDS
+from equipoise.question import Question
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,12 @@ class Status(JsonValue, Displayable):
     outcomes that come after it. ``taken_back`` has the verdicts that corrections undid,
     ``conflicts`` counts those that no correction has settled, ``actors`` counts events by who did
     them. ``left_out`` names the groups that are counted and not compared,
-    ``waiting`` those that are needed and do not arrive.
+    ``waiting`` those that are needed and do not arrive. ``question`` is fixed for good.
 
     Examples
     --------
     >>> from equipoise import Costs, History, LiveAudit, Question
-    >>> counts = {"approved_positive": 60, "approved_negative": 20, "denied": 20}
+    >>> counts = {"approved_positive": 6000, "approved_negative": 2000, "denied": 2000}
     >>> past = History.from_cells({"A": counts, "B": counts})
     >>> live = LiveAudit.create("sqlite://", "loans", past, Question(), Costs(label=100))
     >>> live.ask("p-17", "A", 0).state
@@ -80,6 +81,7 @@ class Status(JsonValue, Displayable):
     drift: tuple[DriftTest, ...]
     left_out: tuple[str, ...] = ()
     waiting: tuple[WaitingGroup, ...] = ()
+    question: Question | None = None
 
     @property
     def states(self) -> dict[str, int]:
@@ -129,13 +131,14 @@ class Status(JsonValue, Displayable):
         return f"  verdict     none {'any more' if self.taken_back else 'yet'}"
 
     def _heading_lines(self) -> list[str]:
-        """Return the audit's name, its people by state and its money."""
+        """Return the audit's name, its question, its people by state and its money."""
         states = ", ".join(
             f"{PERSON_STATE_WORDS[state]}: {n:,}" for state, n in sorted(self.states.items())
         )
         cap = "no cap" if self.cap is None else f"cap {self.money(self.cap)}"
         lines = [
             f"{self.name}: {self.audit} audit, {_count(self.events, 'event')}, last at {self.time}",
+            f"  question    {self.question}",
             f"  people      {self.people:,} ({states or 'none'})",
             f"  money       {self.money(self.spent)} spent + {self.money(self.reserved)} reserved, "
             f"{cap}",
@@ -264,6 +267,7 @@ def status_of(state: AuditState) -> Status:
         drift=drift,
         left_out=settings.left_out,
         waiting=state.waiting_for(),
+        question=settings.question,
     )
 
 

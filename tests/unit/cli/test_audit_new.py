@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -107,7 +108,17 @@ def test_an_audit_that_cannot_end_is_confirmed(
     assert refused.exit_code == 2
     assert "'B' has too few rows: 14 past rows, 7 of them denied." in refused.stderr
     assert refused.stderr.rstrip().endswith("To begin all the same: --yes.")
-    assert CliRunner().invoke(app, [*begin, "--yes"]).exit_code == 0
+    begun = CliRunner().invoke(app, [*begin, "--yes"])
+    assert begun.exit_code == 0
+    # The question is fixed for good, so both commands repeat it.
+    question = (
+        "  question    equal opportunity: FAIR if the gap (the largest difference between groups) "
+        "is at most 5 points, UNFAIR if it is above 15 points, error probability at most 5%"
+    )
+    assert question in begun.stdout.splitlines()
+    assert question in CliRunner().invoke(app, ["audit", "status", "two"]).stdout.splitlines()
+    shown = CliRunner().invoke(app, ["audit", "status", "two", "--json"]).stdout
+    assert json.loads(shown)["question"]["epsilon"] == 0.1
     planned = CliRunner().invoke(app, ["plan", "past.csv", *columns.split()]).stdout
     assert "warning: This audit would probably not reach a verdict" in planned
     assert "Next:" not in planned

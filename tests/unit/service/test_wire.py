@@ -26,9 +26,9 @@ RESULT_KEYS = {
     "Check": f"{FINDING_KEYS} approved_only denied_as_failures base_rates",
     "Status": "name audit edition events head time groups cap spent reserved overrun currency "
     "decimals max_in_flight max_in_flight_groups conflicts late erased unscrubbed concluded paused "
-    "proposals actors finding taken_back drift left_out waiting",
+    "proposals actors finding taken_back drift left_out waiting question",
     "Plan": "question costs free cases others recommended advice notes times budget arrivals "
-    "requests_before_outcomes",
+    "requests_before_outcomes obstacle",
     # what is inside of them
     "Arrivals": "per_day first_day last_day",
     "BudgetChance": "budget chances smallest_margin open_cases",
@@ -40,6 +40,9 @@ RESULT_KEYS = {
     "GroupShares": "denied approved_good denied_good",
     "GroupTally": "approved denied states in_flight positive negative spent reserved overrun",
     "Interval": "lower upper estimate",
+    "Merge": "name groups cost people",
+    "Obstacle": "groups rows denied people_with cost_without people_without merge case leave_out "
+    "past_rows rows_needed margin remaining_case",
     "OpenRequests": "requested needed days",
     "OtherAudit": "audit price missing",
     "Price": "labels features cost",
