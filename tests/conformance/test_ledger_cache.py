@@ -7,13 +7,14 @@ import random
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from equipoise import evidence
-from equipoise.errors import EquipoiseError, LedgerError
+from equipoise.errors import Conflict, EquipoiseError, LedgerError
 from equipoise.ledger import LiveAudit, Reply, Status, state_cache
 from equipoise.ledger.commands import (
     Ask,
@@ -24,11 +25,13 @@ from equipoise.ledger.commands import (
     Withdraw,
     WriteOff,
 )
+from equipoise.ledger.live import Driver
 from equipoise.ledger.state import AuditState
 from equipoise.ledger.verify import canonical, digest
 from equipoise.ledger.waiting import MIN_TURNED_AWAY
 from equipoise.protocol import Want
 from equipoise.question import Costs, Question
+from equipoise.report import Report
 from tests.conformance.ledgers import WORLD, create, people, run, writers_role
 from tests.profiles import quick
 
@@ -192,6 +195,17 @@ def result_of(status: Status) -> tuple[Any, ...]:
     return finding, status.spent, status.reserved, status.overrun, status.groups
 
 
+def assert_same_status(live: LiveAudit, replayed: Status) -> None:
+    """Compare statuses; one from the cache has the ranges of a verdict as they were recorded."""
+    cached = live.status()
+    assert result_of(cached) == result_of(replayed)
+    if cached.finding is not None and replayed.finding is not None:
+        assert cached.finding.cost == replayed.finding.cost
+    if live._driver.read(lambda state: state.has_steps_since_verdict):
+        cached = replace(cached, finding=replayed.finding)
+    assert cached == replayed
+
+
 def test_random_audits_are_the_same_with_and_without_a_cache(tmp_path: Path) -> None:
     n_cached = 0
     for seed in range(N_AUDITS):
@@ -205,7 +219,7 @@ def test_random_audits_are_the_same_with_and_without_a_cache(tmp_path: Path) -> 
         one_by_one = repeat_one_by_one(f"{tmp_path}/{seed}-single.db", seed, batches)
         assert result_of(one_by_one) == result_of(replayed)
         with opened(ledger) as again:
-            assert again.status() == replayed
+            assert_same_status(again, replayed)
             n_cached += is_cached(again)
             replies = [again.ask(f"new {i}", "AB"[i % 2], 0) for i in range(4)]
             events = [canonical(event["data"]) for event in again.events(after=replayed.events)]
@@ -299,9 +313,7 @@ def test_random_changes_that_are_bound_again_crash_nothing_and_are_named(ledger:
     for number in range(N_CHANGES):
         write_row(ledger, whole)
         forge(ledger, lambda data: change_at_random(data, rng))
-        if number < N_VERIFIED and read_row(ledger) != whole:
-            with opened(ledger) as again, pytest.raises(LedgerError, match="state cached at event"):
-                again.verify()
+        is_changed = read_row(ledger) != whole
         with opened(ledger) as again:
             status = again.status()
             assert status.finding is not None
@@ -311,6 +323,18 @@ def test_random_changes_that_are_bound_again_crash_nothing_and_are_named(ledger:
                 *(expected.spent, expected.reserved, expected.cap),
             )
             assert again.so_far().verdict == verdict
+        if number < N_VERIFIED and is_changed:
+            assert_named(ledger)
+
+
+def assert_named(ledger: str) -> None:
+    """Check that ``verify`` and ``status`` say that the cache differs from the chain."""
+    with opened(ledger) as again:
+        with pytest.raises(LedgerError, match="state cached at event"):
+            again.verify()
+        status = again.status()
+        assert status.cache_differs_at == read_row(ledger)[0]
+        assert "CACHE" in str(status)
 
 
 def change_at_random(data: Any, rng: random.Random) -> None:
@@ -413,9 +437,104 @@ def test_a_cache_of_something_else_is_ignored(
     if source == "chain":  # bound to an event of this audit, as far as one can
         forge(ledger, lambda data: None)
     with opened(ledger) as again:
-        assert again.status() == expected
+        assert replace(again.status(), cache_differs_at=None) == expected
         assert not is_cached(again)
-        again.verify()
+        if source == "audit":
+            again.verify()
+    if source == "chain":
+        assert_named(ledger)
+
+
+def concluded_audit(ledger: str) -> Report:
+    """Conclude an audit without an answer, go on until that is cached; return its report."""
+    live = LiveAudit.create(ledger, "loans", WORLD.past(None, 0), OPEN_QUESTION, Costs(5, 100))
+    run(live, 120, share_told=0.8)
+    told = live.people(states=("REVEALED",))[0]
+    with pytest.raises(Conflict):
+        live.tell(str(told.person), 1 - int(told.outcome or 0))
+    live.conclude("enough")
+    live.ask_many((f"later {number}", "A", 0) for number in range(CACHE_EVERY + 5))
+    report = Report.of(live, evidence=())
+    live.close_ledger()
+    return report
+
+
+def falsify(data: Any) -> None:
+    """Change outcomes, who did what, and that an outcome was contradicted."""
+    for _ in range(4):
+        swap_outcomes(data)
+    data["contradicted"] = []
+    data["acts"] = {"somebody else": {"asked": 1}}
+
+
+def test_a_forged_state_reaches_no_report_and_does_not_vanish_after_it(ledger: str) -> None:
+    expected = concluded_audit(ledger)
+    forge(ledger, falsify)
+    with opened(ledger) as again:
+        assert again.status().finding == expected.finding
+    with opened(ledger) as again:
+        report = Report.of(again, evidence=())
+        assert report.finding == expected.finding
+        assert replace(report.status, cache_differs_at=None) == expected.status
+        assert report.status.conflicts == len(again.people(conflicted=True)) == 1
+        assert report.sensitivity == expected.sensitivity
+        assert report.spending == expected.spending
+        again.ask_many((f"much later {number}", "A", 0) for number in range(2 * CACHE_EVERY))
+    assert_named(ledger)
+    with closing(sqlite3.connect(ledger)) as database, database:
+        database.execute("DELETE FROM state_cache")
+    with opened(ledger) as again:
+        assert again.verify().verdict == "INCONCLUSIVE"
+        assert again.status().cache_differs_at is None
+
+
+def test_a_forged_state_that_leads_to_the_same_verdict_shows_no_other_ranges(ledger: str) -> None:
+    expected = concluded_audit(ledger)
+
+    def forge_later_answers(data: Any) -> None:
+        falsify(data)
+        data["steps_before_verdict"] -= 5
+
+    for change in (falsify, forge_later_answers):
+        whole = read_row(ledger)
+        forge(ledger, change)
+        with opened(ledger) as again:
+            assert again.status().finding == expected.finding
+        assert_named(ledger)
+        write_row(ledger, whole)
+
+
+def test_a_program_that_goes_on_does_not_store_over_a_forged_state(ledger: str) -> None:
+    live = create(ledger, audit="adaptive", question=OPEN_QUESTION)
+    run(live, 60, share_told=0.8)
+    live._driver.wait_for_cache()
+    forge(ledger, swap_outcomes)
+    forged = read_row(ledger)
+    for number in range(4):
+        live.ask_many((f"{number}-{i}", "A", 0) for i in range(CACHE_EVERY))
+        live._driver.wait_for_cache()
+    assert read_row(ledger)[0] == forged[0]
+    assert_named(ledger)
+
+
+def test_programs_leave_the_cache_to_the_one_that_keeps_it(
+    ledger: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replayed: list[Driver] = []
+    original = Driver.replay
+
+    def replay(self: Driver, **options: Any) -> AuditState:
+        replayed.append(self)
+        return original(self, **options)
+
+    programs = [create(ledger, audit="adaptive"), LiveAudit.open(ledger, "loans")]
+    programs[1].status()
+    monkeypatch.setattr(Driver, "replay", replay)
+    for number in range(4 * CACHE_EVERY):
+        programs[number % 2].ask(f"p{number}", "A", 0)
+        programs[number % 2]._driver.wait_for_cache()
+    assert not replayed
+    assert read_row(ledger)[0] > 3 * CACHE_EVERY
 
 
 def test_rules_never_rest_on_the_cache(ledger: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 import threading
 import uuid
@@ -24,7 +25,7 @@ from equipoise.ledger.database import driver_errors
 from equipoise.ledger.proof import Checkpoint, verify_ledger, write_lines
 from equipoise.ledger.settings import Settings, new_settings
 from equipoise.ledger.state import AuditState, EvidencePoint, SpendingPoint, replay
-from equipoise.ledger.status import Status, good_shares_of, status_of
+from equipoise.ledger.status import Status, describe_difference, good_shares_of, status_of
 from equipoise.ledger.store import AuditRow, CacheRow, Store, WriteTransaction
 from equipoise.ledger.timestamps import format_timestamp
 from equipoise.ledger.verify import GENESIS, Head, PersonRecord, Proof, canonical, digest
@@ -38,11 +39,11 @@ NEVER_CACHED = -(2**53)  # in place of an event's number: the state is stored at
 COMMANDS_OF_A_SINGLE = 10  # a job of more commands is a batch
 COMMANDS_PER_COMMIT = 1000  # of several jobs; one that has more is stored whole
 PREPARED_TRIES = 3  # to store what was prepared before the transaction, if other programs write
-CACHE_WAIT_SECONDS = 5.0  # for which storing the state waits for writers
 MAX_DAYS = 300_000.0  # days; the calendar ends before a million
 
 ReplyOrError = Reply | EquipoiseError
 T = TypeVar("T")
+log = logging.getLogger("equipoise.ledger")
 
 
 def list_audits(ledger: str) -> list[AuditRow]:
@@ -270,9 +271,17 @@ class LiveAudit(AuditCommands):
         self._driver.confirm()
 
     def status(self) -> Status:
-        """Return people, money, evidence and drift as of now."""
+        """Return people, money, evidence and drift as of now.
+
+        A program that has just started may take them from a cache, but never the verdict: see
+        :meth:`confirm`.
+        """
         status = self._driver.read(status_of)
-        return replace(status, waiting=self.waiting()) if status.waiting else status
+        if status.waiting:
+            status = replace(status, waiting=self.waiting())
+        if self._store.is_in_memory:
+            return status
+        return replace(status, cache_differs_at=self._store.event_of_cache_set_aside(self.row.id))
 
     def waiting(self) -> tuple[WaitingGroup, ...]:
         """Return the groups whose denied people are wanted and do not arrive, as of now."""
@@ -440,6 +449,8 @@ class Driver:
         self._uses_cache = True
         self._can_save_cache = True
         self._cached_seq = 0  # the event whose state was taken from the cache or stored there last
+        # of the row that this program began with, compared with the chain, or stored itself
+        self._known_digest = ""
         self._is_state_cached = False
         self._cache_writer: threading.Thread | None = None
 
@@ -537,10 +548,28 @@ class Driver:
                 self._uses_cache = False
                 self._is_state_cached = False
 
-    def replay(self, *, strict: bool = False) -> AuditState:
-        """Return the state that follows from the events alone."""
-        head = self._store.head(self._row.id)
-        return replay(self._store.events(self._row.id, upto=head.seq), AuditState(strict=strict))
+    def replay(self, *, upto: int | None = None, strict: bool = False) -> AuditState:
+        """Return the state that follows from the events alone, up to one or all of them.
+
+        A cached state that differs is set aside, so that it does not vanish without a trace.
+        """
+        row = None
+        if not self._store.is_in_memory:
+            row = state_cache.read_row(self._store, self._row.id)
+        comparison = state_cache.CacheComparison(row, may_be_ahead=upto is not None)
+        last_seq = self._store.head(self._row.id).seq if upto is None else upto
+        state = AuditState(strict=strict)
+        events = self._store.events(self._row.id, upto=last_seq)
+        replay(comparison.follow(events, state), state)
+        differing = comparison.differing_row(state)
+        if differing is not None:
+            self._can_save_cache = False
+            if not differing.is_set_aside:
+                state_cache.set_aside(self._store, self._row.id, differing)
+                log.warning("%s", describe_difference(differing.seq))
+        elif row is not None and comparison.is_same:
+            self._known_digest = row.digest
+        return state
 
     def _serve(self, jobs: list[_Job]) -> None:
         """Answer jobs in one transaction; if it fails, all of them may be repeated."""
@@ -655,10 +684,12 @@ class Driver:
         """Take the state from the cache, if there is one that fits."""
         if not self._uses_cache or self._store.is_in_memory:
             return
-        self._state = state_cache.load(self._store, self._row.id, self._row.uid)
+        row = state_cache.read_row(self._store, self._row.id)
+        self._state = state_cache.load(self._store, self._row.id, self._row.uid, row)
         self._is_state_cached = self._state is not None
-        if self._state is not None and self._state.cached_seq is not None:
-            self._cached_seq = self._state.cached_seq
+        if self._state is not None and row is not None:
+            self._cached_seq = row.seq
+            self._known_digest = row.digest
 
     def _may_blame_cache(self, error: Exception) -> bool:
         """Whether a failure may come from the cache, so that the events should be replayed."""
@@ -695,17 +726,39 @@ class Driver:
 
     def _save_cache(self, row: CacheRow) -> None:
         try:
-            with closing(Store(self._store.url, timeout=CACHE_WAIT_SECONDS)) as store:
-                store.save_cached_state(self._row.id, row)
+            with closing(Store(self._store.url, timeout=state_cache.WAIT_SECONDS)) as store:
+                stored = state_cache.read_row(store, self._row.id)
+                if self._may_replace(stored, row):
+                    store.save_cached_state(self._row.id, row, stored)
+                    self._known_digest = row.digest
         except (LedgerError, OSError):
             self._can_save_cache = False  # no rights to, or no space: all goes on without it
+
+    def _may_replace(self, stored: CacheRow | None, row: CacheRow) -> bool:
+        """Whether a state may take the place of the one that is stored.
+
+        One that this program does not know is compared first: a forged one must not vanish.
+        """
+        if stored is None or stored.digest == self._known_digest:
+            return True
+        if stored.is_set_aside:
+            self._can_save_cache = False
+            return False
+        if not state_cache.is_bound(stored, self._row.uid):
+            return True
+        # Another program keeps the cache up to date. To compare each of its states would take long.
+        if abs(row.seq - stored.seq) < 2 * state_cache.EVENTS_BEFORE_CACHING:
+            self._cached_seq = stored.seq
+            return False
+        self.replay()
+        return stored.digest == self._known_digest
 
     # -- the state --------------------------------------------------------------------------------
 
     def _current(self, head: Head) -> AuditState:
         """Return the state at this head: what is in memory, and what others have appended."""
         self._require_known(head)
-        state = self._state or AuditState()
+        state = self._state or self.replay(upto=head.seq)
         self._state = None  # unless all goes well
         after = state.rules.head.seq
         replay(self._store.events(self._row.id, after=after, upto=head.seq), state)

@@ -16,13 +16,13 @@ from equipoise.errors import BadData, InvalidInput, LedgerError
 from equipoise.ledger import verify as verifier
 from equipoise.ledger.database import Connection
 from equipoise.ledger.state import AuditState
-from equipoise.ledger.state_cache import differs_from, read_row
+from equipoise.ledger.state_cache import CacheComparison, read_row, set_aside
+from equipoise.ledger.status import describe_difference
 from equipoise.ledger.store import (
     HEAD_COLUMNS,
     SELECT_PERSON,
     TABLES,
     VERSION,
-    CacheRow,
     Store,
     person_from,
     read_audit,
@@ -51,18 +51,18 @@ def verify_ledger(store: Store, audit_id: int, checkpoints: Sequence[tuple[int, 
         At the first difference.
     """
     # Before the snapshot, which a row that the database cannot read would end.
-    cached = read_row(store, audit_id)
+    comparison = CacheComparison(read_row(store, audit_id))
+    state = AuditState(strict=True)
+    rules = state.rules
     # One snapshot for everything: writers go on, and events and tables are of one moment.
     with store.snapshot() as connection:
         _check_database(connection)
         row = read_audit(connection, audit_id)
-        state = AuditState(strict=True)
-        rules = state.rules
         try:
             proof = _verify_and_repeat(
                 _lines(connection, audit_id),
                 state,
-                cached,
+                comparison,
                 head=row.hash,
                 checkpoints=checkpoints,
                 people=_compared_people(connection, audit_id, rules),
@@ -77,6 +77,12 @@ def verify_ledger(store: Store, audit_id: int, checkpoints: Sequence[tuple[int, 
         query = "SELECT key, seq FROM command_keys WHERE audit_id = ?"
         stored_keys = dict(connection.run(query, (audit_id,)).fetchall())
         _require_same("keys of commands", stored_keys, rules.keys)
+    differing = comparison.differing_row(state)
+    if differing is not None:
+        set_aside(store, audit_id, differing)
+        raise LedgerError(
+            f"the chain holds; {describe_difference(differing.seq)}, and verify again"
+        )
     return proof
 
 
@@ -100,7 +106,7 @@ def verify_export(
             return _verify_and_repeat(
                 file,
                 AuditState(strict=True),
-                None,
+                CacheComparison(None),
                 head=head,
                 checkpoints=checkpoints,
                 people=people,
@@ -115,7 +121,7 @@ def verify_export(
 def _verify_and_repeat(
     lines: Iterable[bytes],
     state: AuditState,
-    cached: CacheRow | None,
+    comparison: CacheComparison,
     *,
     head: str | None,
     checkpoints: Sequence[tuple[int, str]],
@@ -124,15 +130,12 @@ def _verify_and_repeat(
 ) -> Proof:
     """Verify lines and say how far their statistics were repeated; raise if they say otherwise.
 
-    ``cached`` is the state that programs start from. It is compared, never used.
+    ``comparison`` has the state that programs start from. It is compared, never used.
     """
-    is_forged = False
 
     def apply_and_compare(event: verifier.Event, event_hash: str) -> None:
-        nonlocal is_forged
         state.apply(event, event_hash)
-        if cached is not None and cached.seq == state.rules.head.seq:
-            is_forged = differs_from(cached, state)
+        comparison.look_at(state)
 
     proof = verify(
         lines,
@@ -143,12 +146,6 @@ def _verify_and_repeat(
         rules=state.rules,
         apply=apply_and_compare,
     )
-    if is_forged and cached is not None:
-        raise LedgerError(
-            f"the state cached at event {cached.seq} is not what the events lead to: the cache was "
-            "changed from outside. The chain itself holds; empty the table state_cache, and "
-            "verify again"
-        )
     first_edition = state.settings.edition
     if state.has_other_edition:
         return replace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -101,6 +102,7 @@ class AuditState:
         self.drift: DriftCounts
         self.arrivals = ArrivalRecord()
         self.steps: list[Step] = []
+        self.steps_before_verdict = 0  # how many of them the last verdict event came after
         # later files of a test programme: after how many steps, counts, outcomes corrected
         self.random_accepts: list[tuple[Any, ...]] = []
         self.tickets: dict[int, Ticket] = {}  # request -> what was wanted
@@ -146,6 +148,8 @@ class AuditState:
             self.forget()
         elif kind == "random_accepts":
             self._enter_random_accepts(data["random_accepts"], data["corrected"])
+        elif kind == "verdict":
+            self.steps_before_verdict = len(self.steps)
         elif person is not None:
             self._enter_outcome(kind, person, data)
         self._note_spending()
@@ -346,7 +350,32 @@ class AuditState:
             "draw": record.draw,
         }
 
-    def _check_verdict(self, seq: int, recorded: Mapping[str, Any] | None) -> None:
+    @property
+    def has_steps_since_verdict(self) -> bool:
+        """Whether answers came after the last verdict event, which its finding does not count."""
+        return self.steps_before_verdict < len(self.steps)
+
+    def check_recorded_finding(self) -> None:
+        """Raise unless the log led to the finding in the last verdict event, when that came."""
+        rules = self.rules
+        if rules.recorded is None or rules.verdict_seq is None:
+            return
+        if not self.has_steps_since_verdict:
+            self._check_verdict(rules.verdict_seq, rules.recorded)
+            return
+        earlier = copy.copy(self)
+        earlier.steps = self.steps[: self.steps_before_verdict]
+        earlier.forget()
+        # The books have what was spent since, and were compared with the tables.
+        fields = tuple(name for name in COMPARED_FINDING_FIELDS if name != "cost")
+        earlier._check_verdict(rules.verdict_seq, rules.recorded, fields)
+
+    def _check_verdict(
+        self,
+        seq: int,
+        recorded: Mapping[str, Any] | None,
+        fields: tuple[str, ...] = COMPARED_FINDING_FIELDS,
+    ) -> None:
         """Raise unless a recorded finding is the one that follows from the events before it."""
         finding = self.finding()
         recomputed = None if finding is None else finding.to_dict()
@@ -357,10 +386,9 @@ class AuditState:
                     f"{_verdict_of(recomputed)}"
                 )
             return
-        compared_fields: tuple[str, ...] = COMPARED_FINDING_FIELDS
         if "proof" in recorded:
-            compared_fields += COMPARED_PROOF_FIELDS
-        for name in compared_fields:
+            fields += COMPARED_PROOF_FIELDS
+        for name in fields:
             stored = recorded.get(name)
             expected = recomputed.get(name)
             if not _same_numbers(stored, expected):

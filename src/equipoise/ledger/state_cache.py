@@ -10,17 +10,21 @@ It is one row per audit: the state at an event, as JSON. Nobody trusts it:
   from the tables.
 * ``verify`` never uses it, and names a cache that differs from what the events lead to.
 * A verdict is stored or taken back only by a state that was replayed from the chain
-  (``ledger/live.py``).
+  (``ledger/live.py``). So are the numbers of a report.
+* Whoever replays the chain compares the cache in passing (:class:`CacheComparison`). A row that
+  differs is set aside: no program uses or replaces it, and ``verify`` and ``status`` name it until
+  somebody empties the table.
 
-So who can write to the cache can at most change whom the next ``ask`` wants, and ``verify``, which
-makes every decision anew, shows it.
+So who can write to the cache can at most change whom the next ``ask`` wants, and what ``status``
+shows of an audit in progress, and ``verify``, which makes every decision anew, shows it.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,8 +48,9 @@ from equipoise.ledger.verify import (
 from equipoise.ledger.waiting import ArrivalRecord
 from equipoise.protocol import ScoreRecord, Ticket, Want
 
-CACHE_FORMAT = 2
+CACHE_FORMAT = 3
 EVENTS_BEFORE_CACHING = 2000  # events that a program may replay before it stores the state anew
+WAIT_SECONDS = 5.0  # for which storing a state waits for writers
 UNFIT_ERRORS = (EquipoiseError, AssertionError, *FORGED_DATA_ERRORS)
 """What reading a cache may raise that somebody forged or damaged."""
 STEP_KINDS = ("asked", "told", "withdrawn", "corrected")
@@ -89,6 +94,7 @@ def _to_data(state: AuditState) -> dict[str, Any]:
         "requests": rules.requests,
         "steps": [_step_data(step, tickets[step.ticket.number]) for step in state.steps],
         "steps_before_files": [n_steps for n_steps, _, _ in state.random_accepts],
+        "steps_before_verdict": state.steps_before_verdict,
         "tickets": [_ticket_data(ticket) for ticket in state.tickets.values()],
         "unsettled": rules.unsettled,
     }
@@ -143,10 +149,9 @@ def read_row(store: Store, audit_id: int) -> CacheRow | None:
         return None
 
 
-def load(store: Store, audit_id: int, uid: str) -> AuditState | None:
-    """Return the state at the audit's head by way of the cache; None if there is none that fits."""
-    row = read_row(store, audit_id)
-    if row is None or not _is_bound(row, uid):
+def load(store: Store, audit_id: int, uid: str, row: CacheRow | None) -> AuditState | None:
+    """Return the state at the audit's head by way of a cached one; None if that does not fit."""
+    if row is None or not is_bound(row, uid):
         return None
     try:
         with store.snapshot() as connection:
@@ -169,7 +174,7 @@ def load(store: Store, audit_id: int, uid: str) -> AuditState | None:
         return None
 
 
-def _is_bound(row: CacheRow, uid: str) -> bool:
+def is_bound(row: CacheRow, uid: str) -> bool:
     """Whether a row is whole, and was stored by this program about this audit."""
     fields = (row.seq, row.hash, row.edition, row.digest, row.body)
     if [type(value) for value in fields] != [int, str, int, str, str]:
@@ -211,6 +216,8 @@ def _restore(cached: _CachedAudit) -> AuditState:
         (_count(n_steps), counts, corrected)
         for n_steps, (counts, corrected) in zip(data["steps_before_files"], files, strict=True)
     ]
+    state.steps_before_verdict = _count(data["steps_before_verdict"])
+    _require(state.steps_before_verdict <= len(state.steps), "a verdict after steps that are gone")
     replay(cached.later_events, state)
     _require(rules.head == cached.head, "its events lead to another balance")
     _check_people(rules, cached.totals)
@@ -361,19 +368,70 @@ def _money_of(tally: GroupTally) -> tuple[int, int, int]:
 
 
 def _check_statistics(state: AuditState) -> None:
-    """Let the log lead to the money of the books and to the verdict of the chain."""
+    """Let the log lead to the money of the books and to the finding of the chain."""
     if state.has_other_edition:
         return
     state.check_books()
     finding = state.finding()
     verdict = None if finding is None else finding.verdict.value
     _require(verdict == state.rules.verdict, "its log leads to another verdict")
+    state.check_recorded_finding()
     state.drift_tests()
 
 
-def differs_from(row: CacheRow, state: AuditState) -> bool:
-    """Whether a cache would be used although the events lead to another state."""
-    return _is_bound(row, state.rules.uid) and row != cache_row(state)
+class CacheComparison:
+    """Compares a cached state with the events that somebody replays, in passing.
+
+    Parameters
+    ----------
+    row
+        The cached state, None for none.
+    may_be_ahead
+        Whether it was read after the end of the chain, so that it may belong to later events.
+
+    Attributes
+    ----------
+    is_same
+        Whether the events have led to it.
+    """
+
+    def __init__(self, row: CacheRow | None, *, may_be_ahead: bool = False) -> None:
+        self.row = row
+        self.is_same = False
+        self._may_be_ahead = may_be_ahead
+
+    def follow(self, events: Iterable[str], state: AuditState) -> Iterator[str]:
+        """Yield events that the caller applies to a state, and look at it after each."""
+        for body in events:
+            yield body
+            self.look_at(state)
+
+    def look_at(self, state: AuditState) -> None:
+        """Compare a state, if it is that of the event of the cached one."""
+        if self.row is not None and self.row.seq == state.rules.head.seq:
+            self.is_same = self.row == cache_row(state)
+
+    def differing_row(self, state: AuditState) -> CacheRow | None:
+        """Return the cached state if the events, which led to ``state``, did not lead to it.
+
+        None also for a row that no program would use, unless it was set aside.
+        """
+        row = self.row
+        if row is None or row.is_set_aside:
+            return row
+        if self.is_same or not is_bound(row, state.rules.uid):
+            return None
+        is_ahead = row.seq > state.rules.head.seq
+        return None if is_ahead and self._may_be_ahead else row
+
+
+def set_aside(store: Store, audit_id: int, row: CacheRow) -> None:
+    """Keep a cached state from being used and replaced, where this program may write."""
+    if row.is_set_aside:
+        return
+    # By a connection of its own, which does not wait long.
+    with suppress(LedgerError, OSError), closing(Store(store.url, timeout=WAIT_SECONDS)) as beside:
+        beside.set_cache_aside(audit_id, row)
 
 
 def _require(fits: bool, reason: str) -> None:

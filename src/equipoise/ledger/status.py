@@ -40,6 +40,8 @@ class Status(JsonValue, Displayable):
     ``conflicts`` counts those that no correction has settled, ``actors`` counts events by who did
     them. ``left_out`` names the groups that are counted and not compared,
     ``waiting`` those that are needed and do not arrive. ``question`` is fixed for good.
+    ``cache_differs_at`` is the event at which a cached state was found that the events do not lead
+    to.
 
     Examples
     --------
@@ -82,6 +84,7 @@ class Status(JsonValue, Displayable):
     left_out: tuple[str, ...] = ()
     waiting: tuple[WaitingGroup, ...] = ()
     question: Question | None = None
+    cache_differs_at: int | None = None
 
     @property
     def states(self) -> dict[str, int]:
@@ -198,6 +201,8 @@ class Status(JsonValue, Displayable):
                     "read and verified, not continued before it is upgraded",
                 )
             )
+        if self.cache_differs_at is not None:
+            notes.append(("CACHE", describe_difference(self.cache_differs_at)))
         notes += [("WAITING", str(group)) for group in self.waiting]
         if self.paused is not None:
             notes.append(("PAUSED", self.paused))
@@ -226,6 +231,16 @@ class Status(JsonValue, Displayable):
             }
             for group, g in self.groups.items()
         ]
+
+
+def describe_difference(event: int) -> str:
+    """Return what it means that the state cached at an event differs from the chain."""
+    return (
+        f"the state cached at event {event} is not what the events lead to: the cache was changed "
+        "from outside, and 'status' may have shown its numbers. This does not touch the chain, nor "
+        "reports, which replay it. The state is kept for whoever looks into it, and no program "
+        "uses it: empty the table state_cache after that"
+    )
 
 
 def _count(number: int, noun: str) -> str:
@@ -301,7 +316,7 @@ def _finding_with_alarms(state: AuditState, drift: Sequence[DriftTest]) -> Findi
     # A verdict is an event: while there is none nobody waits for statistics.
     if state.rules.recorded is None and state.rules.concluded is None:
         return None
-    finding = state.finding()
+    finding = _finding_of_chain(state)
     if finding is None:
         return None
     # Another edition's finding is the recorded one, with the alarms of its moment. Later ones are
@@ -309,7 +324,18 @@ def _finding_with_alarms(state: AuditState, drift: Sequence[DriftTest]) -> Findi
     if state.has_other_edition:
         return finding
     alarms = [str(test) for test in drift if test.alarm]
-    return replace(finding, warnings=(*finding.warnings, *alarms))
+    # A recorded finding may have some of them already.
+    return replace(finding, warnings=tuple(dict.fromkeys((*finding.warnings, *alarms))))
+
+
+def _finding_of_chain(state: AuditState) -> Finding | None:
+    """Return the finding, as it was recorded where only a replay may say how it moved since."""
+    recorded = state.rules.recorded
+    rests_on_cache = not state.is_from_chain and state.has_steps_since_verdict
+    if recorded is None or state.has_other_edition or not rests_on_cache:
+        return state.finding()
+    head = state.rules.head
+    return replace(Finding.from_dict(recorded), cost=float(head.spent + head.overrun))
 
 
 def good_shares_of(state: AuditState) -> dict[str, Interval]:

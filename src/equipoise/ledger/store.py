@@ -27,6 +27,7 @@ from equipoise.ledger.verify import OPEN, Head, PersonRecord, PersonState
 VERSION = 2  # of the tables
 TABLES = ("audits", "events", "people", "command_keys")
 CACHE_TABLE = "state_cache"  # beside the chain; see ledger/state_cache.py
+SET_ASIDE = "differs from the chain: "  # before the digest of a cached state to be looked into
 EVENTS_PER_QUERY = 2000
 ADVISORY_KEY = 0x65717569  # any number that other programs will not lock on
 SCRUB_WAIT_MS = 5000  # milliseconds for which scrubbing waits until no program reads
@@ -51,6 +52,11 @@ class CacheRow:
     edition: int
     digest: str
     body: str
+
+    @property
+    def is_set_aside(self) -> bool:
+        """Whether somebody found that the events do not lead to this state."""
+        return isinstance(self.digest, str) and self.digest.startswith(SET_ASIDE)
 
 
 @dataclass(frozen=True)
@@ -273,19 +279,42 @@ class Store(Database):
             in_flight={group: in_flight.get(group, 0) for group in groups},
         )
 
-    def save_cached_state(self, audit_id: int, row: CacheRow) -> None:
-        """Put a state in the place of the one that is cached."""
+    def save_cached_state(self, audit_id: int, row: CacheRow, before: CacheRow | None) -> None:
+        """Put a state in the place of the one that is cached, unless that has changed meanwhile.
+
+        ``before`` is the one to be replaced; None if there is none that the database can read.
+        """
+        columns = ("audit_id", "seq", "hash", "edition", "digest", "body")
+        values: list[Any] = [audit_id, row.seq, row.hash, row.edition, row.digest, row.body]
+        otherwise = (
+            "ON CONFLICT (audit_id) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, "
+            "edition = excluded.edition, digest = excluded.digest, body = excluded.body"
+        )
+        if before is not None:
+            otherwise += f" WHERE {CACHE_TABLE}.digest = ?"
+            values.append(before.digest)
         with self.transaction() as connection:
             if CACHE_TABLE not in table_names(connection):
                 for statement in cache_statements(self.kind):
                     connection.run(statement)
-            connection.insert(
-                CACHE_TABLE,
-                ("audit_id", "seq", "hash", "edition", "digest", "body"),
-                [(audit_id, row.seq, row.hash, row.edition, row.digest, row.body)],
-                "ON CONFLICT (audit_id) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, "
-                "edition = excluded.edition, digest = excluded.digest, body = excluded.body",
+            connection.insert(CACHE_TABLE, columns, [values], otherwise)
+
+    def set_cache_aside(self, audit_id: int, row: CacheRow) -> None:
+        """Mark a cached state as one that the events do not lead to, if it is still there."""
+        with self.transaction() as connection:
+            connection.run(
+                f"UPDATE {CACHE_TABLE} SET digest = ? WHERE audit_id = ? AND digest = ?",
+                (SET_ASIDE + row.digest, audit_id, row.digest),
             )
+
+    def event_of_cache_set_aside(self, audit_id: int) -> int | None:
+        """Return the event of a cached state that was set aside; None if none was."""
+        with self.using() as connection:
+            if CACHE_TABLE not in table_names(connection):
+                return None
+            query = f"SELECT seq FROM {CACHE_TABLE} WHERE audit_id = ? AND digest LIKE ?"
+            row = connection.run(query, (audit_id, f"{SET_ASIDE}%")).fetchone()
+        return None if row is None else int(row[0])
 
     # -- writing --------------------------------------------------------------------------------
 

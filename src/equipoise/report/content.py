@@ -112,6 +112,7 @@ class Report(JsonValue):
             How the evidence grew, where the caller knows; replayed if left out.
         """
         require_kind("live", live, LiveAudit, "a LiveAudit, as LiveAudit.open returns it")
+        live.confirm()  # no number of a report rests on the cache
         settings = live.settings
         status = live.status()
         # While there is no verdict the report has what the evidence supports so far.

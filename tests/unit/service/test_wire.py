@@ -26,7 +26,7 @@ RESULT_KEYS = {
     "Check": f"{FINDING_KEYS} approved_only denied_as_failures base_rates",
     "Status": "name audit edition events head time groups cap spent reserved overrun currency "
     "decimals max_in_flight max_in_flight_groups conflicts late erased unscrubbed concluded paused "
-    "proposals actors finding taken_back drift left_out waiting question",
+    "proposals actors finding taken_back drift left_out waiting question cache_differs_at",
     "Plan": "question costs free cases others recommended advice notes times budget arrivals "
     "requests_before_outcomes obstacle",
     # what is inside of them
