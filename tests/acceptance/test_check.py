@@ -145,7 +145,6 @@ def test_a_reading_is_kept_and_given_in_place_of_its_options(tmp_path: Path) -> 
             [*COLUMNS, "--positive", "a", "--positive", "b"],
             "--positive names 'a, b', which is not a value of column 'approved'",
         ),
-        (COLUMNS[:4], "Which column holds the outcome? Name it: --outcome COLUMN"),
     ],
 )
 def test_a_mistake_is_one_line_and_code_2(loans: Path, arguments: list[str], message: str) -> None:
@@ -154,6 +153,18 @@ def test_a_mistake_is_one_line_and_code_2(loans: Path, arguments: list[str], mes
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: ")
     assert message in line
+
+
+def test_a_column_that_was_not_named_is_proposed(loans: Path) -> None:
+    done = equipoise("check", loans, *COLUMNS[:4], "--metric", "equal_opportunity")
+    assert (done.returncode, done.stdout) == (2, "")
+    problem, guided, tried, command = done.stderr.splitlines()
+    assert problem.startswith("error: Which column holds the outcome? Name it: --outcome COLUMN.")
+    assert "It may be 'repaid'." in problem
+    assert guided == f"Or answer questions: equipoise read {loans}"
+    assert tried.startswith("This was tried")
+    read = equipoise(*shlex.split(command)[1:])
+    assert read.returncode == 0, read.stderr
 
 
 def test_the_finished_command_is_the_one_that_was_typed(loans: Path, tmp_path: Path) -> None:

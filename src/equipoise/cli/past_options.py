@@ -19,6 +19,7 @@ from equipoise.messages.shell import READING_OPTIONS, describe_unread_table
 if TYPE_CHECKING:
     from equipoise.cli.options import QuestionOptions
     from equipoise.history import History
+    from equipoise.history.problems import InvalidReading, UnreadTable
 
 QUESTION_PARAMETERS = {
     "metric": "metric",
@@ -369,16 +370,18 @@ class PastDecisions:
             If the table cannot be read so; the message ends with a command that reads it.
         """
         from equipoise.history import History
-        from equipoise.history.problems import UnreadTable
+        from equipoise.history.problems import InvalidReading, UnreadTable
         from equipoise.history.saved_readings import SavedQuestion, load_question, save_reading
 
         arguments: dict[str, Any] = {**self.options}
         try:
             with show_activity("Reading past decisions …"):
                 history = History.read(self.source, **arguments)
-        except UnreadTable as error:
+        except (UnreadTable, InvalidReading) as error:
             command, more_options = self._typed_words()
-            message = describe_unread_table(error.problems, error.proposal, command, more_options)
+            message = describe_unread_table(
+                error.problems, error.proposal, command, more_options, self._guided_reading(error)
+            )
             raise BadData(message) from None
         self._require_strata(history.cells.groups, question)
         # Only once the table was read: a saved reading is one that works.
@@ -391,13 +394,28 @@ class PastDecisions:
             save_reading(self.save, self.source, arguments, saved_question)
         return history
 
+    def _guided_reading(self, error: UnreadTable | InvalidReading) -> str:
+        """Return the command that asks for columns one by one, if the error is that they lack."""
+        is_about_columns = any(problem.code == "column-not-named" for problem in error.problems)
+        files = list(self.source)
+        if self.options["outcomes"] is not None:
+            files.append(self.options["outcomes"])
+        is_readable = len(files) <= 2 and not any(file.endswith(".toml") for file in files)
+        if not (is_about_columns and is_readable):
+            return ""
+        return f"Or answer questions: {shlex.join(['equipoise', 'read', *files])}"
+
     def refuse_overwriting(self, output: Path) -> None:
         """Raise :class:`InvalidInput` if a file to be written is one that is read."""
         from equipoise.history.options import places_of
+        from equipoise.history.problems import InvalidReading
         from equipoise.history.saved_readings import load_reading
 
         # The source may be a saved reading, and neither that nor the table behind it may be lost.
-        kept_source, _ = load_reading(self.source, {**self.options})
+        try:
+            kept_source, _ = load_reading(self.source, {**self.options})
+        except InvalidReading:
+            return  # reading the table, which comes next, says more about it
         for places in (self.source, places_of(kept_source)):
             refuse_overwriting(output, places, "a source of past decisions")
 

@@ -118,13 +118,13 @@ class _Engine:
 
     def __init__(self, source: Any) -> None:
         self.source = source
-        self._opened: dict[str | None, tuple[Table, tuple[Note, ...]]] = {}
+        self._opened: dict[tuple[str | None, ...], tuple[Table, tuple[Note, ...]]] = {}
         self._counted: dict[tuple[Any, ...], _EngineCounts] = {}
 
     def count(self, options: ReadOptions) -> _EngineCounts:
         """Return the rows that count, and how many have each combination of values."""
         # Fixes change these options alone among those that the engine's answer depends on.
-        key = (options.latest, options.id, options.repeated, options.columns)
+        key = (options.on, options.latest, options.id, options.repeated, options.columns)
         if key not in self._counted:
             table, join_notes = self._open(options)
             counts = _ask_engine(table, options)
@@ -132,14 +132,15 @@ class _Engine:
         return self._counted[key]
 
     def _open(self, options: ReadOptions) -> tuple[Table, tuple[Note, ...]]:
-        if options.latest not in self._opened:
+        key = (options.on, options.latest)
+        if key not in self._opened:
             table, join_notes = open_people(self.source, options)
             require_once(options.used, table.columns)
             for column in options.used:
                 if column not in table.columns:
                     raise _unknown_column(column, table, options)
-            self._opened[options.latest] = (table, join_notes)
-        return self._opened[options.latest]
+            self._opened[key] = (table, join_notes)
+        return self._opened[key]
 
 
 def _unknown_column(column: str, table: Table, options: ReadOptions) -> UnknownName:

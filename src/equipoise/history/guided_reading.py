@@ -79,17 +79,24 @@ def profile_columns(
 
     ``table`` is the sheet or table of the first one.
     """
-    profiles = []
+    profiles: list[ColumnProfile] = []
     for index, place in enumerate(places):
         opened_table = _open(place, table if index == 0 else None, encoding)
-        for column in opened_table.columns:
-            # One more than are listed, so that a column of exactly so many values is listed.
-            counted = opened_table.count([column], MAX_LISTED_VALUES + 1)
-            values: dict[str, int] = {}
-            if len(counted) <= MAX_LISTED_VALUES:
-                values = {text_of(value): int(count) for value, count in counted}
-            profiles.append(ColumnProfile(place, column, values))
+        profiles += profile_table(place, opened_table)
     return tuple(profiles)
+
+
+def profile_table(name: str, table: Table) -> list[ColumnProfile]:
+    """Return the columns of an opened table, with their values where they are few."""
+    profiles = []
+    for column in table.columns:
+        # One more than are listed, so that a column of exactly so many values is listed.
+        counted = table.count([column], MAX_LISTED_VALUES + 1)
+        values: dict[str, int] = {}
+        if len(counted) <= MAX_LISTED_VALUES:
+            values = {text_of(value): int(count) for value, count in counted}
+        profiles.append(ColumnProfile(name, column, values))
+    return profiles
 
 
 def ask_for_columns(profiles: Sequence[ColumnProfile]) -> tuple[ReadingQuestion, ...]:
@@ -111,15 +118,23 @@ def ask_for_columns(profiles: Sequence[ColumnProfile]) -> tuple[ReadingQuestion,
 def _ask_for_role(
     role: str, profiles: Sequence[ColumnProfile], used_columns: Collection[str]
 ) -> ReadingQuestion:
-    """Return the question for the column of a role; proposals are by its name or its words."""
-    short_profiles = [profile for profile in profiles if profile.is_short]
-    free_profiles = [profile for profile in short_profiles if profile.column not in used_columns]
+    """Return the question for the column of a role, with the first proposal."""
+    choices = tuple(profile.column for profile in profiles if profile.is_short)
+    proposals = propose_columns(role, profiles, used_columns)
+    return ReadingQuestion(role, choices, next(iter(proposals), ""))
+
+
+def propose_columns(
+    role: str, profiles: Sequence[ColumnProfile], used_columns: Collection[str]
+) -> list[str]:
+    """Return the columns that may have a role: those called like it, then those with its words."""
+    free_profiles = [p for p in profiles if p.is_short and p.column not in used_columns]
     proposals = [p.column for p in free_profiles if _is_called_like(role, p.column)]
     if role in MEANING_WORDS:
         proposals += [
             p.column for p in free_profiles if any(_propose_meaning(role, v) for v in p.values)
         ]
-    return ReadingQuestion(role, tuple(p.column for p in short_profiles), next(iter(proposals), ""))
+    return list(dict.fromkeys(proposals))
 
 
 def _ask_for_key(

@@ -25,6 +25,7 @@ from equipoise.history.options import (
     ReadOptions,
 )
 from equipoise.history.past import Past, require_past
+from equipoise.history.problems import InvalidReading
 from equipoise.history.saved_readings import load_reading
 from equipoise.messages import Note
 from equipoise.messages.texts import list_with_counts
@@ -301,7 +302,13 @@ class History(Past, Displayable):
             "latest": latest,
             "preset": preset,
         }
-        return _read(*load_reading(source, arguments))
+        try:
+            return _read(*load_reading(source, arguments))
+        except InvalidReading as error:
+            # Loads the engines, which arguments that are right do not need yet.
+            from equipoise.history.unnamed_columns import propose_names
+
+            raise propose_names(error, source, arguments) from None
 
     @classmethod
     def from_predictions(

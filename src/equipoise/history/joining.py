@@ -9,7 +9,9 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import narwhals as nw
@@ -28,6 +30,9 @@ NEWEST = "equipoise newest row"
 MAX_MOMENTS = 100_000  # different values of the column that says which row is the latest
 MAX_FILES_TO_COMPARE = 20  # files whose columns are compared; more are parts of one table
 ID_NAME = r"(^|[\W_])(id|uli|key|number|no|nr)$"  # how a column that identifies people is called
+MAX_KEYS_TO_COMPARE = 50  # pairs of columns that may identify people
+MAX_VALUES_TO_COMPARE = 200  # of such a column
+MIN_VALUES_TO_COMPARE = 5
 SORTABLE = r"\d{4}-\d{2}(-\d{2}([T ].*)?)?|\d+"
 """Texts whose order is their order in time, if all of them are equally long."""
 
@@ -44,8 +49,9 @@ def open_people(source: Any, options: ReadOptions) -> tuple[Table, tuple[Note, .
         return open_table(source, options), ()
     with share_connection():
         people = open_table(source, options)
-        outcomes = _open_outcomes(source, people, options)
+        outcomes = open_outcomes(source, people, options)
     person_column, outcome_key = split_key(options.on)
+    _require_key(people, outcomes, options)
     _require_column(person_column, people, "of people")
     for column in (outcome_key, options.outcome, *([options.latest] if options.latest else ())):
         _require_column(column, outcomes, "of outcomes")
@@ -61,6 +67,23 @@ def open_people(source: Any, options: ReadOptions) -> tuple[Table, tuple[Note, .
     if n_unmatched == sum(int(row[-1]) for row in latest_outcomes.count([options.outcome])):
         raise UnreadTable(_match_nobody(people, outcomes, options))
     return joined, (Note("outcomes-unmatched", {"rows": n_unmatched, "table": outcomes.name}),)
+
+
+def _require_key(people: Table, outcomes: Table, options: ReadOptions) -> None:
+    """Raise if one table lacks the column of the join and another of its columns has its values."""
+    person_column, outcome_key = split_key(options.on)
+    is_in_people = person_column in people.columns
+    if is_in_people == (outcome_key in outcomes.columns):
+        return
+    if is_in_people:
+        table, column = outcomes, outcome_key
+        key = find_key(people, outcomes, [person_column], outcomes.columns)
+    else:
+        table, column = people, person_column
+        key = find_key(people, outcomes, people.columns, [outcome_key])
+    if key is not None:
+        fields = {"table": table.name, "column": column, "key": key.replace("=", " = ")}
+        raise UnreadTable(Problem("join-column-unknown", fields, (Fix("on", (key,)),)))
 
 
 def _match_nobody(people: Table, outcomes: Table, options: ReadOptions) -> Problem:
@@ -175,12 +198,41 @@ def propose_key(people_columns: Sequence[str], outcome_columns: Sequence[str]) -
     return None
 
 
+def find_key(
+    people: Table,
+    outcomes: Table,
+    people_columns: Sequence[str],
+    outcome_columns: Sequence[str],
+) -> str | None:
+    """Return the first two columns with the same values, as ``on`` takes them; None if none have.
+
+    Columns that are called like those that identify people go first.
+    """
+    pairs = product(people_columns, outcome_columns)
+    ranked = sorted(pairs, key=lambda pair: -sum(map(is_id_name, pair)))
+    for person_column, outcome_key in ranked[:MAX_KEYS_TO_COMPARE]:
+        with suppress(BadData):  # of types that cannot be compared
+            if _have_same_values(people, person_column, outcomes, outcome_key):
+                return f"{person_column}={outcome_key}"
+    return None
+
+
+def _have_same_values(people: Table, person_column: str, outcomes: Table, outcome_key: str) -> bool:
+    """Return whether a few values of one column are mostly found in the other."""
+    values = [row[0] for row in outcomes.count([outcome_key], MAX_VALUES_TO_COMPARE) if row[0]]
+    # Of a few different values, such as 0 and 1, any column of codes has some.
+    if len(values) < MIN_VALUES_TO_COMPARE:
+        return False
+    found = people.where_in(person_column, values).count([person_column], MAX_VALUES_TO_COMPARE)
+    return 2 * len(found) >= len(values)
+
+
 def is_id_name(column: str) -> bool:
     """Return whether a column is called like one that identifies people."""
     return re.search(ID_NAME, column.casefold()) is not None
 
 
-def _open_outcomes(source: Any, people: Table, options: ReadOptions) -> Table:
+def open_outcomes(source: Any, people: Table, options: ReadOptions) -> Table:
     """Open the table of outcomes: in a database it is another table of the same database."""
     is_database = isinstance(people, SqlTable) and people.engine != "DuckDB"
     if is_database and isinstance(options.outcomes, str):

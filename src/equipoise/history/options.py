@@ -127,7 +127,12 @@ class ReadOptions:
         }
         for role, columns in columns_by_role.items():
             if not any(columns) and role != "within":
-                raise InvalidReading(Problem("column-not-named", {"role": role}))
+                # What the table has is added where it can be opened.
+                fields = {"role": role, "table": "", "columns": [], "candidates": []}
+                fields["elsewhere"] = ""
+                raise InvalidReading(Problem("column-not-named", fields))
+            for column in filter(_is_open_choice, map(str, columns)):
+                raise InvalidInput(f"{role!r}: replace {column} by the one that is meant")
             if not all(isinstance(column, str) for column in columns):
                 details = {"argument": role, "value": repr(unwrap_single(columns))}
                 raise InvalidReading(Problem("argument-not-columns", details))

@@ -29,12 +29,16 @@ class InvalidReading(InvalidInput):
     Attributes
     ----------
     problems
-        What is wrong with it, as data. ``str(error)`` is the text for Python.
+        What is wrong with it, and what else is wrong with the table once that is mended, as data.
+        ``str(error)`` is the text for Python.
+    proposal
+        The arguments with all fixes in place. None if no fix could be tried.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self.problems = (problem,)
-        super().__init__(str(problem))
+    def __init__(self, *problems: Problem, proposal: ReadingProposal | None = None) -> None:
+        self.problems = problems
+        self.proposal = proposal
+        super().__init__(describe_unread_table(problems, proposal))
 
 
 class UnreadTable(BadData):

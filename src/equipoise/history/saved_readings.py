@@ -102,22 +102,45 @@ def load_reading(source: object, arguments: Mapping[str, Any]) -> tuple[object, 
     InvalidInput
         If an argument is not what it must be.
     """
+    source, levels = load_levels(source, arguments)
+    together = merge_levels(levels)
+    # The same options with what one of the three says of values, which may name columns.
+    options_by_level = []
+    for level in levels:
+        said_of_values = {argument: level.get(argument, ()) for argument in VALUE_ARGUMENTS}
+        options_by_level.append(ReadOptions(**{**together, **said_of_values}))
+    return source, replace(options_by_level[-1], **_merge_values(options_by_level))
+
+
+def load_levels(
+    source: object, arguments: Mapping[str, Any]
+) -> tuple[object, tuple[Mapping[str, Any], ...]]:
+    """Return a source, and the arguments of the preset, of the saved file and of the caller.
+
+    Raises
+    ------
+    BadData
+        If a file cannot be read.
+    UnknownName
+        If it has an entry that is unknown.
+    """
     explicit_arguments = without_defaults(arguments)
     saved: dict[str, Any] = {}
     places = places_of(source)
     if len(places) == 1 and places[0].endswith(SUFFIX):
         source, saved = _read_file(Path(places[0]))
-    # The caller's arguments go before those of the file, and these before those of the preset.
     preset_name = explicit_arguments.get("preset", saved.get("preset"))
     preset = load_preset(preset_name)
     _require_known(f"the preset {preset_name!r}", preset, [*ENTRIES])
-    together = {**preset, **saved, **explicit_arguments}
-    # The same options with what one of the three says of values, which may name columns.
-    options_by_level = []
-    for level in (preset, saved, explicit_arguments):
-        said_of_values = {argument: level.get(argument, ()) for argument in VALUE_ARGUMENTS}
-        options_by_level.append(ReadOptions(**{**together, **said_of_values}))
-    return source, replace(options_by_level[-1], **_merge_values(options_by_level))
+    return source, (preset, saved, explicit_arguments)
+
+
+def merge_levels(levels: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the arguments of all levels, those of a later one in place of earlier ones."""
+    together: dict[str, Any] = {}
+    for level in levels:
+        together |= level
+    return together
 
 
 def _merge_values(options_by_level: Sequence[ReadOptions]) -> dict[str, Any]:

@@ -124,9 +124,15 @@ def describe_unread_table(
     proposal: ReadingProposal | None,
     command: Sequence[str] = ("check",),
     more_options: Sequence[str] = (),
+    remark: str = "",
 ) -> str:
-    """Return all problems of a table and the command that reads it, for the shell."""
+    """Return all problems of a table and the command that reads it, for the shell.
+
+    ``remark`` is a line that stands between the two.
+    """
     text = numbered([describe(problem) for problem in problems])
+    if remark:
+        text = f"{text}\n{remark}"
     # A table in memory has no place that a command could name.
     if proposal is None or not proposal.places:
         return text

@@ -28,8 +28,9 @@ from equipoise.messages.problem import Message, list_choices_once
 TEXTS: Mapping[str, str] = {
     "plain": "{text:plain}",
     # -- which columns and values are meant --------------------------------------------------------
-    "column-not-named": "Which column holds the {role:plain}? Name it: {role:=COLUMN}. A .toml "
-    "file of a saved reading can replace the table and these arguments.",
+    "column-not-named": "Which column holds the {role:plain}? Name it: {role:=COLUMN}.[[ Columns "
+    "of {table:plain}: {columns:30}.]][[ It may be {candidates}.]][[ If another table holds the "
+    "{elsewhere:plain}, join that table: {@outcomes=FILE}, {@on=COLUMN}.]]",
     "argument-not-columns": "{argument:argument} must name a column; got {value:plain}.",
     "argument-needs-other": "{argument:argument} belongs to {needed:argument}, which is missing.",
     "bit-without-column": "{value:plain} may be in both columns. Say in which one it is meant, for "
@@ -65,6 +66,11 @@ TEXTS: Mapping[str, str] = {
     # -- outcomes in another table -----------------------------------------------------------------
     "outcomes-match-nobody": "No row of {table:plain} matches a person. Column {column} has values "
     "such as {examples:3}, column {key} values such as {keys:3}. Both columns must identify people "
+    "outcomes-without-key": "[[{@outcomes} belongs to {@on}, which is missing. ]]Which column "
+    "identifies a person in both tables?[[ Both have {shared:and}.]] Name it: {fix:on=COLUMN}.[[ "
+    "Columns of {people:plain}: {people_columns:30}.]][[ Columns of {table:plain}: {columns:30}.]]",
+    "join-column-unknown": "{table:plain} has no column {column}. These two columns have the same "
+    "values: {key:plain}. Join by them: {fix}.",
     "in the same way: {@on=COLUMN}, or {@on=COLUMN=COLUMN} if they have two names.",
     "outcomes-repeated": "Column {column}: people have several rows of outcomes that differ "
     "({extra_rows:row} too many). Name the column that says which row is the latest: "

@@ -15,6 +15,7 @@ import sqlalchemy
 import equipoise as eq
 from equipoise.errors import InvalidInput, UnknownName
 from equipoise.history.problems import InvalidReading, UnreadTable
+from tests.support.messages import refused
 from tests.support.postgres import new_database
 
 PEOPLE = pd.DataFrame(
@@ -119,18 +120,24 @@ def test_what_cannot_be_joined_is_refused(tmp_path: Path) -> None:
     loans = as_csv(LOANS, tmp_path, "loans")
     with pytest.raises(InvalidReading, match="'outcomes' belongs to 'on'"):
         eq.History.read(people, outcomes=loans, **READING)
-    with pytest.raises(UnknownName, match="column of outcomes 'uli'"):
+    with refused("join-column-unknown", column="uli") as caught:
         eq.History.read(people, outcomes=loans, on="uli", **READING)
+    assert caught.value.proposal is not None
+    assert caught.value.proposal.arguments["on"] == "uli=loan_id"
+    with refused("join-column-unknown", column="loan_id") as caught:
+        eq.History.read(people, outcomes=loans, on="loan_id", **READING)
+    assert caught.value.proposal is not None
+    assert caught.value.proposal.arguments["on"] == "uli=loan_id"
+    with pytest.raises(UnknownName, match="column of outcomes 'race'"):
+        eq.History.read(people, outcomes=loans, on="race", **READING)
     with pytest.raises(InvalidInput, match="must be of the same kind"):
         eq.History.read(people, outcomes=pl.from_pandas(LOANS).lazy(), on="uli=loan_id", **READING)
     odd = as_csv(MONTHS.assign(month="1/2/2024"), tmp_path, "odd")
-    with pytest.raises(UnreadTable) as refused:
+    with refused("latest-not-sortable"):
         eq.History.read(people, outcomes=odd, on="uli=loan_id", latest="month", **READING)
-    assert refused.value.problems[0].code == "latest-not-sortable"
     same = as_csv(MONTHS.assign(month="2024-01-01"), tmp_path, "same")
-    with pytest.raises(UnreadTable) as refused:
+    with refused("outcomes-of-one-moment"):
         eq.History.read(people, outcomes=same, on="uli=loan_id", latest="month", **READING)
-    assert refused.value.problems[0].code == "outcomes-of-one-moment"
 
 
 def test_files_with_different_columns_are_not_stacked_and_the_advice_joins_them(

@@ -18,6 +18,7 @@ from tests.unit.history.test_problems import LOANS, messy
 
 def test_a_kept_reading_says_what_is_wrong_with_it(tmp_path: Path) -> None:
     kept = tmp_path / "loans.toml"
+    (tmp_path / "loans.csv").write_text("race,d,y\nA,1,1\n")
     with pytest.raises(InvalidInput, match=r"cannot read .*No such file"):
         eq.History.read(kept)
     for text, message in {
@@ -25,6 +26,7 @@ def test_a_kept_reading_says_what_is_wrong_with_it(tmp_path: Path) -> None:
         "group = 'race'\ndecision = 'd'\noutcome = 'y'": "'source' as a list must hold one or more",
         "source = 'loans.csv'\ngrup = 'race'": "Did you mean 'group'",
         "source = 'loans.csv'\ngroup = 'race'": "Which column holds the decision",
+        "source = 'none.csv'\ngroup = 'race'": "File not found",
     }.items():
         kept.write_text(text)
         with pytest.raises(InvalidInput, match=message):
