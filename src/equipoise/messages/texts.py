@@ -7,7 +7,7 @@ A text is filled in with the fields of a message:
 - ``{groups:and}`` lists all values, with "and" before the last one.
 - ``{rows:row}`` counts: "1 row", "3 rows". ``{rows:has|have}`` is the verb that goes with it.
 - ``{fix}`` is what solves the problem, as Python, the shell or the form writes it. A fallback may
-  follow, as in ``{fix:missing_values=VALUE}``.
+  follow, as in ``{fix:missing_values.outcome=VALUE}``, which names the role of the value.
 - ``{@unknown=like_known}`` is an argument with a value, ``{@id=COLUMN}`` one with a value that the
   reader fills in, and ``{@id}`` an argument alone. ``{role:=COLUMN}`` takes its name from a field.
 - ``[[ ... ]]`` is left out if a field in it is empty, or if the reader's surface has no such
@@ -58,19 +58,21 @@ TEXTS: Mapping[str, str] = {
     "httpfs-missing": "cannot read {table:plain}: DuckDB reads addresses of files with its "
     "extension httpfs, which is not installed. Install it once with duckdb.sql('INSTALL httpfs'), "
     "or copy the file here.",
-    "files-hold-different-columns": "{file} has no column {columns}, which other files have. Files "
-    "are read one below the other, so each must have the columns that are read.",
-    "files-to-join": "{file} has no column {columns}. Files are read one below the other. If "
-    "{file} says how the people of {people} turned out, name {people} alone and join {file} by the "
-    "column that identifies people: {fix}[[, {key:=COLUMN}]].",
+    "files-hold-different-columns": "{file} lacks {columns:column|columns} {columns:and}, which "
+    "other files have. Files are read one below the other, so each must have the columns that are "
+    "read.",
+    "files-to-join": "{file} lacks {columns:column|columns} {columns:and}. If {file} says how the "
+    "people of {people} turned out, name {people} alone and join {file} by the column that "
+    "identifies people: {fix}[[, {key:=COLUMN}]]. Otherwise files are read one below the other, "
+    "and each must have the columns that are read.",
     # -- outcomes in another table -----------------------------------------------------------------
-    "outcomes-match-nobody": "No row of {table:plain} matches a person. Column {column} has values "
-    "such as {examples:3}, column {key} values such as {keys:3}. Both columns must identify people "
     "outcomes-without-key": "[[{@outcomes} belongs to {@on}, which is missing. ]]Which column "
     "identifies a person in both tables?[[ Both have {shared:and}.]] Name it: {fix:on=COLUMN}.[[ "
     "Columns of {people:plain}: {people_columns:30}.]][[ Columns of {table:plain}: {columns:30}.]]",
     "join-column-unknown": "{table:plain} has no column {column}. These two columns have the same "
     "values: {key:plain}. Join by them: {fix}.",
+    "outcomes-match-nobody": "No row of {table:plain} matches a person. Column {column} has values "
+    "such as {examples:3}, column {key} values such as {keys:3}. Both columns must identify people "
     "in the same way: {@on=COLUMN}, or {@on=COLUMN=COLUMN} if they have two names.",
     "outcomes-repeated": "Column {column}: people have several rows of outcomes that differ "
     "({extra_rows:row} too many). Name the column that says which row is the latest: "
@@ -115,21 +117,22 @@ TEXTS: Mapping[str, str] = {
     # -- decisions ---------------------------------------------------------------------------------
     "random-accepts-not-bits": "Column {column} must be 1 for people whom a test programme "
     "accepted, and 0 for all others. It also holds {value}. Name the value that marks people: "
-    "{fix:positive=VALUE}.",
+    "{fix:positive.random_accepts=VALUE}.",
     "outcome-without-decision": "Column {decision_column} has no decision in {rows:row}, but "
     "{labelled:plain} of them {labelled:has|have} an outcome in column {outcome_column} "
     "({outcomes}). Fill in the decision: people with an outcome were approved. Or are the two "
-    "columns swapped? If these values mean that there is no outcome: {fix:missing_values=VALUE}.",
+    "columns swapped? If these values mean that there is no outcome: "
+    "{fix:missing_values.outcome=VALUE}.",
     "decision-missing": "Column {column} has no decision in {rows:row}. Fill them in. If these "
     "people never got a decision, for example because they withdrew, leave them out: {fix}.",
     "decision-reversed": "Column {column} seems to be the other way round: outcomes are known "
     "mostly where it is {values}, which was read as denied. If these people were approved: {fix}.",
     "decision-unexplained": "Column {column} must be 0/1 or true/false; found {written}. Say which "
     "values mean approved, which mean denied, and which mean that there is no decision, for "
-    "example because a person withdrew: {fix:positive=VALUE}.",
+    "example because a person withdrew: {fix:positive.decision=VALUE}.",
     "decision-partly-explained": "Column {column} has values without a meaning: {written}. Say "
     "which mean approved, which mean denied, and which mean that there is no decision, for example "
-    "because a person withdrew: {fix:negative=VALUE}.",
+    "because a person withdrew: {fix:negative.decision=VALUE}.",
     "undecided-left-out": "Column {column}: left out as never decided: {written}.",
     "groups-without-decisions": "Nobody was decided about in {groups}, so the data show nothing "
     "about these groups.",
@@ -141,10 +144,10 @@ TEXTS: Mapping[str, str] = {
     "{written}. Say which value is the good one: {fix}.",
     "outcome-unexplained": "Column {column} must be 0/1 or true/false; found {written}. Say which "
     "values mean a good outcome, which mean a bad one, and which mean that the outcome is not "
-    "known yet: {fix:positive=VALUE}.",
+    "known yet: {fix:positive.outcome=VALUE}.",
     "outcome-partly-explained": "Column {column} has values without a meaning: {written}. Say "
     "which mean a good outcome, which mean a bad one, and which mean that the outcome is not known "
-    "yet: {fix:negative=VALUE}.",
+    "yet: {fix:negative.outcome=VALUE}.",
     "outcome-unknown": "Column {column} has no outcome in {rows:row} of approved people "
     "({by_group:plain}). Leaving these rows out would bias the answer. Choose one of three. Assume "
     "nothing about them: {fix}. Assume that they are like the known ones of their group: "
@@ -288,11 +291,13 @@ class _MessageFormatter(Formatter):
         return format_value(value, spec)
 
     def _mention(self, text: str) -> str | None:
-        argument, _, value = text.partition("=")
-        if not value:
+        argument, _, word = text.partition("=")
+        if not word:
             return self.spelling.argument(argument)
         # A word in capital letters, such as COLUMN, stands for what the reader fills in.
-        return self.spelling.setting(argument, Placeholder(value) if value.isupper() else value)
+        value = Placeholder(word) if word.isupper() else word
+        argument, _, role = argument.partition(".")
+        return self.spelling.setting(argument, {role: value} if role else value)
 
     def _fixes(self) -> str:
         # One set for all fixes: what an earlier one lists in full is not listed again.
@@ -309,7 +314,8 @@ def format_value(value: Any, spec: str) -> str:
     """Return a field as its place in a text asks for it."""
     if "|" in spec:  # the verb, or the pronoun, that goes with a count
         singular, plural = spec.split("|")
-        return singular if value == 1 else plural
+        count = len(value) if isinstance(value, list | tuple) else value
+        return singular if count == 1 else plural
     if spec == "plain":
         return _format_plainly(value)
     if spec == "and":
