@@ -323,8 +323,31 @@ def test_a_late_duplicate_is_answered_from_the_record(either: str) -> None:
     assert [e["key"] for e in live.events() if "key" in e] == ["k1", "k2", "k3", "k4", "k5"]
     live.verify()
     live.erase("p", key="k6")
-    live.ask("p", "A", 0)
     assert live.erase("p", key="k6").repeated
+    live.verify()
+
+
+def test_a_key_of_an_erased_person_answers_for_nobody_else(ledger: str) -> None:
+    live = create(ledger)
+    for person in ("p", "q"):
+        live.ask(person, "B", 0, key=f"ask {person}")
+    live.tell("p", 1, key="tell")
+    live.erase("p", key="erase")
+    others = (
+        lambda: live.tell("q", 1, key="tell"),
+        lambda: live.erase("q", key="erase"),
+        lambda: live.ask("r", "B", 0, key="ask p"),
+        lambda: live.ask("q", "B", 0, key="ask p"),
+    )
+    for other in others:
+        with pytest.raises(Conflict, match="was used for another command"):
+            other()
+    assert live.person("q").state == "RESERVED"
+    assert live.person("r") is None
+    assert live.tell("p", 1, key="tell").repeated  # as late as it is, it may be the same person
+    live.ask("p", "A", 0)
+    with pytest.raises(Conflict, match="was used for another command"):
+        live.erase("p", key="erase")
     assert live.person("p").group_name == "A"
     live.verify()
 

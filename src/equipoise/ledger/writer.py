@@ -229,15 +229,25 @@ class TransactionWriter:
         self, command: Command, kind: str, data: Mapping[str, Any], person: PersonRecord | None
     ) -> bool:
         """Whether an event under a command's key is what this command leads to."""
-        pseudonym = commands.person_of(command)
-        # None: the person was erased since, and nothing is left by which to compare.
-        if pseudonym and person is not None and person.person not in (None, pseudonym):
+        if person is not None and not self._may_be_about(command, person):
             return False
         possible_events = HANDLERS[type(command)].events
         event_kind = data["command"] if kind == "proposed" else kind
         if event_kind not in possible_events:
             return False
         return not self._differs(command, _arguments_of(data))
+
+    def _may_be_about(self, command: Command, person: PersonRecord) -> bool:
+        """Whether a command names a person, who may have been erased since."""
+        pseudonym = commands.person_of(command)
+        named = self._records_by_pseudonym.get(pseudonym) if pseudonym else None
+        if named is not None:
+            return named.number == person.number
+        if not pseudonym:
+            return True
+        # Of an erased person nothing is left by which to compare. An ask is refused all the same:
+        # the answer might want an outcome of somebody whom the ledger does not have.
+        return person.person is None and not isinstance(command, commands.Ask)
 
     def _differs(self, command: Command, recorded: Mapping[str, Any]) -> bool:
         """Say whether what is recorded differs from a command in more than the reason."""
