@@ -13,6 +13,7 @@ from equipoise.history.presets import load_preset
 from equipoise.history.problems import InvalidReading
 from equipoise.history.values import MissingWords, key_of
 from equipoise.messages import Fix, OpenChoice, Problem
+from equipoise.messages.problem import OTHERS
 
 Value = str | int | float | OpenChoice
 Values = Value | Sequence[Value]
@@ -208,6 +209,8 @@ class ReadOptions:
 
     def _role_of_missing_value(self, column: str, value: Any) -> tuple[str, Any]:
         """Return the role that a missing value is for, and the value without its column."""
+        if _is_open_choice(str(value)):
+            raise InvalidInput(f"'missing_values': replace {value} by the values that are meant")
         role_of_column = {self.decision: "decision", self.outcome: "outcome"}
         role_of_column |= {"decision": "decision", "outcome": "outcome"}
         if column:
@@ -443,6 +446,8 @@ def _is_open_choice(text: str) -> bool:
 
     No regular expression: on text that a browser sent its time would grow with the third power.
     """
+    if text.endswith(f"<{OTHERS}>"):
+        return True
     start = text.find("<")
     return start >= 0 and text.endswith(">") and " | " in text[start + 2 : -2]
 

@@ -22,6 +22,8 @@ class OpenChoice:
         return self.choices[0]
 
 
+OTHERS = OpenChoice(("every other one",))
+"""What is left of choices that were listed before, if these are several values."""
 FixValue = str | int | float | OpenChoice
 
 
@@ -161,8 +163,8 @@ class ReadingProposal:
 def list_choices_once(value: Any, listed: set[frozenset[str]]) -> Any:
     """Return a value in which each list of choices is written in full once.
 
-    Later choices among the same values keep their first one alone. ``listed`` has the choices that
-    were written before, and grows.
+    A later choice among the same values keeps its first one alone, and several are :data:`OTHERS`.
+    ``listed`` has the choices that were written before, and grows.
     """
     if isinstance(value, OpenChoice):
         choices = frozenset(value.choices)
@@ -173,8 +175,21 @@ def list_choices_once(value: Any, listed: set[frozenset[str]]) -> Any:
     if isinstance(value, Mapping):
         return {name: list_choices_once(part, listed) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [list_choices_once(part, listed) for part in value]
+        return _list_others_once(value, listed)
     return value
+
+
+def _list_others_once(values: Sequence[Any], listed: set[frozenset[str]]) -> list[Any]:
+    """Return a list in which several choices that were listed before are written as one."""
+    known = [
+        value
+        for value in values
+        if isinstance(value, OpenChoice) and frozenset(value.choices) in listed
+    ]
+    if len(known) < 2:
+        return [list_choices_once(value, listed) for value in values]
+    others = [list_choices_once(value, listed) for value in values if value not in known]
+    return [OTHERS, *others]
 
 
 def plain_value(value: Any) -> Any:

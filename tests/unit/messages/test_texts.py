@@ -7,6 +7,8 @@ from string import Formatter
 
 import pytest
 
+from equipoise.errors import InvalidInput
+from equipoise.history.options import ReadOptions
 from equipoise.messages import Fix, Message, OpenChoice, Problem, form, python, shell
 from equipoise.messages.texts import TEXTS, format_value, list_values, list_with_counts
 
@@ -79,3 +81,35 @@ def test_a_fix_is_spelled_by_each_surface() -> None:
     assert (
         "“good” for paid in full; “bad” for lost | late; “no decision” or “not known” for Open; ?."
     ) in form.describe(problem)
+
+
+def test_values_that_are_left_are_asked_for_once() -> None:
+    first = OpenChoice(("3", "4", "5"))
+    rest = (OpenChoice(("4", "3", "5")), OpenChoice(("5", "3", "4")))
+    fixes = (
+        Fix("negative", (first,), role="decision"),
+        Fix("missing_values", (*rest, "gone"), role="decision", is_list=True),
+    )
+    problem = Problem("decision-unexplained", {"column": "action", "written": {}}, fixes)
+    assert (
+        "--negative 'decision=<3 | 4 | 5>' --missing-value 'decision=<every other one>' "
+        "--missing-value decision=gone."
+    ) in shell.describe(problem)
+    pasted = {"group": "g", "decision": "d", "outcome": "y"}
+    with pytest.raises(InvalidInput, match="replace decision=<every other one> by the values"):
+        ReadOptions(**pasted, missing_values=["decision=<every other one>"])
+
+
+def test_a_value_to_be_filled_in_has_its_role() -> None:
+    problem = Problem("random-accepts-not-bits", {"column": "state", "value": "CA"})
+    assert "--positive random_accepts=VALUE." in shell.describe(problem)
+    assert "positive={'random_accepts': VALUE}." in python.describe(problem)
+    assert "“Random accepts: the mark is written”." in form.describe(problem)
+
+
+def test_lists_of_columns_have_their_grammar() -> None:
+    fields = {"file": "b.csv", "people": "a.csv", "key": ""}
+    one = Problem("files-to-join", {**fields, "columns": ["race"]})
+    two = Problem("files-to-join", {**fields, "columns": ["race", "action"]})
+    assert "'b.csv' lacks column 'race'." in str(one)
+    assert "'b.csv' lacks columns 'race' and 'action'." in str(two)
