@@ -295,7 +295,8 @@ def test_in_python(book: pd.DataFrame, unknown: Unknown, tmp_path: Path) -> None
     assert eq.check(book, QUESTION, **reading).verdict == "INCONCLUSIVE"
     assert eq.plan(book, QUESTION, **reading).cases
     past = History.read(book, **reading)
-    live = LiveAudit.create("sqlite://", "loans", past, QUESTION, eq.Costs(label=100))
+    costs = eq.Costs(label=100)
+    live = LiveAudit.create("sqlite://", "loans", past, QUESTION, costs, confirm=True)
     memory = eq.AdaptiveAudit(past, QUESTION, eq.Costs(label=100))
     assert live.ask("p1", "b", 0).want is Want.LABEL
     live.tell("p1", 1)
@@ -310,7 +311,8 @@ def test_in_python(book: pd.DataFrame, unknown: Unknown, tmp_path: Path) -> None
 def test_over_http(book: pd.DataFrame, tmp_path: Path) -> None:
     past = History.read(book, **COLUMNS, unknown="bounds")
     with serving(str(tmp_path)) as served:
-        served.create("loans", past=past.cells.to_dict(), audit="adaptive", options={})
+        given = {"past": past.cells.to_dict(), "audit": "adaptive", "options": {}}
+        served.create("loans", **given, confirm=True)
         served.result("loans", "ask", "p1", group="b", decision=0)
         answer = served.as_("auditor").get("/v1/audits/loans/report")
         assert answer.status_code == 200, answer.text
