@@ -44,9 +44,9 @@ Assumptions = Annotated[
     typer.Option(
         "--assume",
         help="An assumption. May be repeated. With denied-no-better, denied people do no better "
-        "than approved ones of their group. With at-most:GROUP=0.4 or at-least:GROUP=0.1, at most 40% "
-        "or at least 10% of the group's denied people would do well. With deciders-as-random (and "
-        "--decider), cases reach deciders as if at random.",
+        "than approved ones of their group. With at-most:GROUP=0.4 or at-least:GROUP=0.1, at most "
+        "40% or at least 10% of the group's denied people would do well. With deciders-as-random "
+        "(and --decider), cases reach deciders as if at random.",
         metavar="WHAT",
         rich_help_panel=shared.QUESTION_PANEL,
     ),
