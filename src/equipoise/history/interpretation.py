@@ -83,6 +83,8 @@ def interpret(
     # Random accepts are known before decisions are read, because they need none.
     rows = mark_random_accepts(rows, options)
     rows, undecided_notes = leave_out_undecided(rows, options)
+    # Only now, so that the notes count the rows that the waterfall of rows counts.
+    missing_group_notes = note_missing_groups(rows, grouping, options)
     rows, decision, decision_notes = read_decisions(rows, options)
     if denied_outcomes_known:
         rows = [replace(row, is_random_accept=not row.is_approved) for row in rows]
@@ -110,7 +112,14 @@ def interpret(
         missing_values=tuple(map(key_of, options.missing_values_for(EVERY_ROLE))),
         missing_by_role={role: tuple(keys) for role, keys in missing_by_role.items() if keys},
     )
-    notes = (*group_notes, *undecided_notes, *decision_notes, *outcome_notes, *left_out_notes)
+    notes = (
+        *group_notes,
+        *missing_group_notes,
+        *undecided_notes,
+        *decision_notes,
+        *outcome_notes,
+        *left_out_notes,
+    )
     return Interpretation(rows, coding, notes)
 
 
@@ -308,10 +317,9 @@ def _label_group_column(
         row_counts[text] = count
     labels = choose_labels(present)
     _require_few_groups(column, labels, options)
-    notes = spelling_notes(column, present)
-    if missing:
-        notes.append(_note_missing_group(column, missing, labels, options))
-    return labels, notes
+    if missing and options.missing_group == "refuse":
+        raise UnreadTable(_group_missing(column, missing, labels))
+    return labels, spelling_notes(column, present)
 
 
 def _require_few_groups(column: str, labels: Mapping[str, str], options: ReadOptions) -> None:
@@ -326,28 +334,36 @@ def _require_few_groups(column: str, labels: Mapping[str, str], options: ReadOpt
     raise UnreadTable(Problem("too-many-groups", fields, (fix,)))
 
 
-def _note_missing_group(
-    column: str, missing: Mapping[str, int], labels: Mapping[str, str], options: ReadOptions
-) -> Note:
-    """Return a note on rows without a group; raise if options do not say what to call it.
+def _group_missing(column: str, missing: Mapping[str, int], labels: Mapping[str, str]) -> Problem:
+    """Return the problem of rows without a group.
 
     ``missing`` has the texts that stand for no value, with their numbers of rows. ``labels`` are
     the names of the other groups by key.
     """
-    n_missing = sum(missing.values())
+    fields = {"column": column, "rows": sum(missing.values()), "written": missing}
+    # A blank and "not stated" most likely mean the same, so they become one group.
+    same_meaning = [labels[key] for key in labels if re.fullmatch(NOT_STATED_WORDS, key)]
+    fix = Fix("missing_group", ((*same_meaning, NAME_OF_MISSING_GROUP)[0],))
+    return Problem("group-missing", fields, (fix,))
+
+
+def note_missing_groups(
+    rows: RowCombinations, grouping: Grouping, options: ReadOptions
+) -> list[Note]:
+    """Return a note for each group column in which rows have no value."""
     name = options.missing_group
-    if name == "refuse":
-        fields = {"column": column, "rows": n_missing, "written": missing}
-        # A blank and "not stated" most likely mean the same, so they become one group.
-        same_meaning = [labels[key] for key in labels if re.fullmatch(NOT_STATED_WORDS, key)]
-        fix = Fix("missing_group", ((*same_meaning, NAME_OF_MISSING_GROUP)[0],))
-        raise UnreadTable(Problem("group-missing", fields, (fix,)))
-    # With several group columns the name is only a part of a group's name.
-    is_group = as_tuple(options.group) == (column,)
-    leave_out = name if is_group else "GROUP"
-    fields = {"column": column, "rows": n_missing, "name": name, "leave_out": leave_out}
-    is_joined = key_of(name) in labels
-    return Note("missing-group-joined" if is_joined else "missing-group-named", fields)
+    notes = []
+    for column, labels in zip(options.groups, grouping.labels, strict=True):
+        n_missing = n_rows(row for row in rows if is_missing(row.values[column]))
+        if not n_missing:
+            continue
+        # With several group columns the name is only a part of a group's name.
+        is_group = as_tuple(options.group) == (column,)
+        leave_out = name if is_group else "GROUP"
+        fields = {"column": column, "rows": n_missing, "name": name, "leave_out": leave_out}
+        is_joined = key_of(name) in labels
+        notes.append(Note("missing-group-joined" if is_joined else "missing-group-named", fields))
+    return notes
 
 
 # -- decisions -------------------------------------------------------------------------------------

@@ -53,6 +53,21 @@ def test_blank_groups_join_an_existing_value(tmp_path: Path) -> None:
     assert note.fields["rows"] > 0
 
 
+def test_the_note_on_blank_groups_counts_what_the_waterfall_counts() -> None:
+    table = {
+        "g": ["a", "b", "", "", "", "a"] * 5,
+        "d": ["1", "1", "1", "3", "4", "3"] * 5,  # the fifth withdrew, and has no group either
+        "o": ["1", "0", "1", "", "", ""] * 5,
+    }
+    said: dict[str, Any] = {"group": "g", "decision": "d", "outcome": "o"}
+    said |= {"positive": {"decision": "1"}, "negative": {"decision": "3"}}
+    said |= {"missing_values": {"decision": "4"}, "undecided": "leave_out"}
+    history = eq.History.read(table, **said, missing_group="not stated")
+    (note,) = [note for note in history.notes if note.code == "missing-group-named"]
+    assert history.summary is not None
+    assert note.fields["rows"] == history.summary.without_group == 10
+
+
 def test_a_preset_of_ones_own_is_a_path(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('group = "g"\ndecision = "d"\noutcome = "o"\npositive = {decision = ["ja"]}\n')
