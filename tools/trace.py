@@ -42,7 +42,9 @@ def main() -> None:
                 audit.tell(audit.ask(group, 0), 1)
 
         ledger = f"sqlite:///{folder}/ledger.db"
-        live = eq.LiveAudit.create(ledger, "loans", history, question, eq.Costs(), budget=100)
+        costs = eq.Costs()
+        # A dozen rows decide nothing, and an audit on them has to be confirmed.
+        live = eq.LiveAudit.create(ledger, "loans", history, question, costs, confirm=True)
         people = iter(range(1000))
         show("check on a CSV", lambda: eq.check(read(), question))
         show("ask and tell, in memory", ask_and_tell)

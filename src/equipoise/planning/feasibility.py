@@ -164,7 +164,8 @@ def find_obstacle(history: Past, question: Question, costs: Costs) -> Obstacle |
 
     The smallest groups are tried first, and at least two groups stay. Where leaving out does not
     help, the groups are named that would not be in the way if they were as large as the largest.
-    With more than 20 groups nothing is tried, and none is named.
+    With more than 20 groups nothing is tried, and none is named. Pasts that are exact are those of
+    simulated worlds, and are not tested.
 
     Examples
     --------
@@ -176,7 +177,7 @@ def find_obstacle(history: Past, question: Question, costs: Costs) -> Obstacle |
     >>> find_obstacle(past, question, Costs()).groups
     ('not stated',)
     """
-    if METRICS[question.metric].is_free:
+    if history.exact or METRICS[question.metric].is_free:
         return None
     cases = _CaseForecasts(history, question, costs)
     if cases.usual.is_decidable and cases.usual.people <= history.cells.total:
