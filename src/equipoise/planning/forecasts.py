@@ -55,6 +55,9 @@ ACCEPTABLE_WORK_FACTOR = 3.0  # rows are enough if the work is this many times a
 # Where a finite past leaves less than so many epsilons between the gap and the wrong answer, luck
 # decides when an audit ends: its cost has no upper figure.
 OPEN_ENDED_DISTANCE = 0.3
+# The same holds of every case in the grey zone with more groups than this: any of many pairs may
+# bring the other answer.
+MOST_GROUPS_WITH_RANGE = 4
 # In the grey zone neither answer is favoured. There luck ends most audits if past rows know the gap
 # to so many epsilons (a standard error), though no number of mean labels would.
 MOST_PAST_ERROR = 0.06
@@ -400,7 +403,11 @@ class Forecaster:
             # of how much less work an unlimited past needs is the part that a finite one leaves.
             work_unlimited = self._work_unlimited.for_verdict(verdict, case.r)
             distance *= min(work_unlimited.cost / work.cost, 1.0) ** 0.5
-            is_open_ended = not self._is_past_exact and distance < OPEN_ENDED_DISTANCE
+            is_in_grey_zone = self._question.gamma < case.gap < self._question.threshold
+            has_many_groups = len(self._work_now.groups) > MOST_GROUPS_WITH_RANGE
+            is_open_ended = not self._is_past_exact and (
+                distance < OPEN_ENDED_DISTANCE or (is_in_grey_zone and has_many_groups)
+            )
         return ForecastParts(
             verdict=verdict,
             work=work.cost,
