@@ -8,8 +8,9 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -331,12 +332,9 @@ def in_threads(count: int, work: Any) -> None:
     assert not failed
 
 
-def test_a_ledger_on_read_only_media_is_read_verified_and_reported(ledger: str) -> None:
-    live = create(ledger)
-    run(live, 40)
-    expected = live.status()
-    live.close_ledger()
-    folder = Path(ledger).parent
+@contextmanager
+def as_a_reader(folder: Path) -> Iterator[None]:
+    """Be a user who may read the files of a folder, and may not write."""
     for file in folder.iterdir():
         file.chmod(0o444)
     folder.chmod(0o555)
@@ -344,16 +342,65 @@ def test_a_ledger_on_read_only_media_is_read_verified_and_reported(ledger: str) 
     if user == 0:  # whom no rights stop
         os.seteuid(65534)
     try:
+        yield
+    finally:
+        os.seteuid(user)
+        folder.chmod(0o755)
+
+
+def test_a_ledger_on_read_only_media_is_read_verified_and_reported(
+    ledger: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = create(ledger)
+    run(live, 40)
+    expected = live.status()
+    live.close_ledger()
+    read_only = SimpleNamespace(f_flag=os.ST_RDONLY)
+    with as_a_reader(Path(ledger).parent):
+        monkeypatch.setattr(os, "statvfs", lambda path: read_only)
         again = LiveAudit.open(ledger, "loans")
         assert again.status() == expected
         assert again.verify().seq == expected.events
         assert Report.of(again).status == expected
         with pytest.raises(LedgerError, match="read-only"):
             again.ask("somebody", "A", 0)
-        again.close_ledger()
-    finally:
-        os.seteuid(user)
-        folder.chmod(0o755)
+    os.utime(ledger)  # another machine may write to what is mounted read-only here
+    with pytest.raises(LedgerError, match="removed or replaced"):
+        again.status()
+
+
+def test_a_reader_of_a_ledger_that_others_write_sees_what_they_write(ledger: str) -> None:
+    live = create(ledger)
+    run(live, 40)
+    live.close_ledger()
+    folder = Path(ledger).parent
+    with as_a_reader(folder), pytest.raises(LedgerError, match="may not make in .* Copy the"):
+        LiveAudit.open(ledger, "loans")  # SQLite would have to take it for a file without writers
+    Path(ledger).chmod(0o644)
+    live.ask("of the writer", "A", 0)
+    with as_a_reader(folder):
+        reader = LiveAudit.open(ledger, "loans")
+        events = reader.status().events
+    live.ask("of the writer, too", "A", 0)
+    with as_a_reader(folder):
+        assert reader.status().events == events + 1 == reader.verify().seq
+        reader.close_ledger()
+
+
+def test_a_read_only_copy_with_events_in_its_log_says_what_to_do(ledger: str) -> None:
+    live = create(ledger)
+    run(live, 20)
+    snapshot = Path(ledger).parent / "snapshot"
+    snapshot.mkdir()
+    snapshot.parent.chmod(0o755)
+    for file in (ledger, f"{ledger}-wal"):
+        shutil.copy(file, snapshot)
+    copy = str(snapshot / Path(ledger).name)
+    with as_a_reader(snapshot), pytest.raises(LedgerError, match="copy both files to a folder"):
+        LiveAudit.open(copy, "loans")
+    for file in snapshot.iterdir():
+        file.chmod(0o644)
+    assert LiveAudit.open(copy, "loans").status().events == live.status().events
 
 
 def test_a_single_command_goes_before_batches(ledger: str, monkeypatch: pytest.MonkeyPatch) -> None:

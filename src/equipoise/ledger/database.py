@@ -65,11 +65,15 @@ _OTHER_COMPLAINT = "the ledger {ledger} failed ({words}); {repeat}"
 
 
 class Connection:
-    """A driver's connection with one way to run a statement."""
+    """A driver's connection with one way to run a statement.
 
-    def __init__(self, raw: Any, kind: str) -> None:
+    ``is_immutable``: SQLite takes it for granted that nobody changes the file.
+    """
+
+    def __init__(self, raw: Any, kind: str, *, is_immutable: bool = False) -> None:
         self.raw = raw
         self.kind = kind
+        self.is_immutable = is_immutable
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> Any:
         """Run a statement and return its cursor."""
@@ -145,14 +149,18 @@ def _connect_sqlite(path: Path | None, timeout: float) -> Connection:
         # WAL lets readers go on while one writes; FULL makes each commit survive a power failure;
         # secure_delete overwrites what is erased.
         _set_pragmas(connection, ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"))
-        # Reading needs a file of shared memory beside the ledger, which read-only media refuse.
+        # Reading needs a file of shared memory beside the ledger, which read-only media refuse. A
+        # user who may only read can read while a program that writes keeps it there.
         connection.run("SELECT COUNT(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError:
+    except sqlite3.OperationalError as error:
         connection.close()
-        if path is None or not _is_on_read_only_media(path):
+        # The lowest byte is the kind of error.
+        if path is None or error.sqlite_errorcode & 0xFF not in _ERRORS_OF_READERS:
             raise
+        _require_read_only_media(path)
         # immutable: nobody can change the file, so no lock and no shared memory are needed.
-        connection = _open_sqlite(f"{path.absolute().as_uri()}?mode=ro&immutable=1", timeout)
+        address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        connection = _open_sqlite(address, timeout, is_immutable=True)
     _set_pragmas(
         connection,
         ("foreign_keys=ON", "trusted_schema=OFF", "cache_size=-32768", "wal_autocheckpoint=4000"),
@@ -160,7 +168,10 @@ def _connect_sqlite(path: Path | None, timeout: float) -> Connection:
     return connection
 
 
-def _open_sqlite(address: str, timeout: float) -> Connection:
+_ERRORS_OF_READERS = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+
+
+def _open_sqlite(address: str, timeout: float, *, is_immutable: bool = False) -> Connection:
     raw = sqlite3.connect(
         address,
         uri=address.startswith("file:"),
@@ -168,7 +179,7 @@ def _open_sqlite(address: str, timeout: float) -> Connection:
         isolation_level=None,
         check_same_thread=False,
     )
-    return Connection(raw, "sqlite")
+    return Connection(raw, "sqlite", is_immutable=is_immutable)
 
 
 def _set_pragmas(connection: Connection, pragmas: Sequence[str]) -> None:
@@ -176,14 +187,38 @@ def _set_pragmas(connection: Connection, pragmas: Sequence[str]) -> None:
         connection.run(f"PRAGMA {pragma}")
 
 
-def _is_on_read_only_media(path: Path) -> bool:
-    """Whether neither the file nor its folder can be written, and no events wait in a log."""
-    is_writable = os.access(path, os.W_OK, effective_ids=_CAN_ASK_FOR_EFFECTIVE_IDS) or os.access(
-        path.parent, os.W_OK, effective_ids=_CAN_ASK_FOR_EFFECTIVE_IDS
-    )
-    write_ahead_log = Path(f"{path}-wal")
-    has_waiting_events = write_ahead_log.exists() and write_ahead_log.stat().st_size > 0
-    return not is_writable and not has_waiting_events
+def _require_read_only_media(path: Path) -> None:
+    """Refuse to read a file, which SQLite could not open, as one that nobody can change.
+
+    Raises
+    ------
+    LedgerError
+        If the file can change, or if its last events are in a log that cannot be read here.
+    """
+    if not os.access(path, os.R_OK, effective_ids=_CAN_ASK_FOR_EFFECTIVE_IDS):
+        raise LedgerError(f"cannot open the ledger {path}: this user may not read it")
+    if _size_of_log(path):
+        raise LedgerError(
+            f"the last events of {path} are still in {path.name}-wal, and SQLite cannot bring them "
+            "together here, because this user may not write to the folder or the disk: copy both "
+            "files to a folder of your own, and open the copy"
+        )
+    # Not whether this user may write: where others may, what is read would be stale or torn.
+    if not os.statvfs(path).f_flag & os.ST_RDONLY:
+        raise LedgerError(
+            f"cannot open the ledger {path}: SQLite needs {path.name}-shm beside it, which this "
+            f"user may not make in {path.parent}. Copy the ledger to a folder of your own and open "
+            "the copy, read it while a program that writes has it open, or let this user write to "
+            "the folder"
+        )
+
+
+def _size_of_log(path: Path) -> int:
+    """Return the size of SQLite's write-ahead log, 0 if there is none."""
+    try:
+        return Path(f"{path}-wal").stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 _CAN_ASK_FOR_EFFECTIVE_IDS = os.access in os.supports_effective_ids
@@ -270,7 +305,7 @@ class Database:
         if self.path is not None:  # the same file wherever the program goes
             self.path = self.path.absolute()
             self.url = str(self.path)
-        self._file: tuple[int, int] | None = None  # device and number of the file in use
+        self._file: tuple[int, ...] | None = None  # device and number of the file in use
         self.turn = threading.RLock()  # held by a thread from catching up to the commit
         self._lock = threading.RLock()  # held while the connection is in use
         self._pid = os.getpid()
@@ -383,11 +418,15 @@ class Database:
                         connection.run("ROLLBACK")
                 self.close()  # rows may be left unread, and PostgreSQL would wait until they are
 
-    def _file_now(self) -> tuple[int, int] | None:
+    def _file_now(self) -> tuple[int, ...] | None:
         if self.path is None or not self.path.exists():
             return None
         file_status = self.path.stat()
-        return file_status.st_dev, file_status.st_ino
+        file = file_status.st_dev, file_status.st_ino
+        if not self.held[0].is_immutable:
+            return file
+        # Another machine may write to what is mounted read-only here.
+        return *file, file_status.st_size, file_status.st_mtime_ns, _size_of_log(self.path)
 
     def _require_same_file(self) -> None:
         """Refuse a file that was removed or replaced: SQLite would go on writing to the old one."""
