@@ -68,7 +68,7 @@ def main() -> int:
             answers = [ask(name, Path(folder) / file) for file in WAYS.values()]
             rows.append(row(name, answers))
     page = PAGE.format(
-        truth=truth,
+        points=100.0 * truth,
         size=SIZE,
         ways=" | ".join(WAYS),
         rows="\n".join(rows),
@@ -152,7 +152,7 @@ def cell(answer: dict[str, object], usual: object = None) -> str:
     if "error" in answer:
         return f"error: {shortened(str(answer['error']))}"
     number = float(str(answer["answer"]))
-    text = "NaN" if math.isnan(number) else f"**{number:,.3f}**"
+    text = "NaN" if math.isnan(number) else f"**{100.0 * number:,.1f}**"
     if usual is None:
         return text
     return text + (", no warning" if answer["warnings"] == usual else ", with a warning")
@@ -201,10 +201,12 @@ PAGE = """\
 
 One lender, one question, five toolkits: *among applicants who would repay, are both groups approved
 equally often?* {size:,} applicants (the FICO lender, White and Black), whose every outcome happens
-to be known. The true difference of true positive rates among them is **{truth:.3f}**.
+to be known. The true gap between their true positive rates is **{points:.1f} points**.
 
 Written by `make comparison`, which installs each toolkit into an environment of its own and calls
 it as its documentation does (`tools/toolkits.py`).
+
+The numbers are gaps in percentage points.
 
 | toolkit | {ways} |
 |---|---|---|---|---|
@@ -213,23 +215,23 @@ it as its documentation does (`tools/toolkits.py`).
 
 How to read it, column by column:
 
-- **Every outcome.** No lender has this table. It shows that each toolkit is right where it is
-  meant to be used.
+- **Every outcome.** No lender has this table. It shows that each toolkit is right if all outcomes
+  are known.
 - **As the lender has it.** Outcomes of denied people are empty. An error is the best
   result here. A number would be misleading.
-- **Approved rows only.** A common reaction to the error. Every remaining person was approved, so
-  every true positive rate is 1, for this lender and for any other.
-- **Denials as failures.** Another reaction. It assumes that no denial was ever a mistake.
+- **Approved rows only.** This is a common reaction to the error. Every remaining person was
+  approved, so every true positive rate is 100%, for this lender and for any other.
+- **Denials as failures.** This is another reaction. It assumes that no denial was ever a mistake.
 
-None of this is a fault of the toolkits: they compute functions of `y_true` and `y_pred`, and part
-of `y_true` does not exist. Equipoise is made for this table. With a tolerance and a margin of 5
+The toolkits work as documented. They compute functions of `y_true` and `y_pred`, and part of
+`y_true` does not exist. Equipoise is made for this table. With a tolerance and a margin of 5
 points, and an error probability of 5%, it answers:
 
 <!-- figures: comparison -->
 {ours}
 <!-- end of figures -->
 
-The first row is what the same table proves without any override. The second row is an audit of
+The first row shows what the same table proves without any override. The second row is an audit of
 applicants who arrive later (`python -m docs.figures`).
 """
 
