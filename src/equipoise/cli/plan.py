@@ -278,4 +278,6 @@ def _time_and_money_sentences(plan: Plan) -> list[str]:
     if plan.budget is not None:
         budget = format_count(plan.budget.budget)
         sentences.append(f"Budget {budget}: {plan.budget.margin_clause}.")
+        if plan.budget.open_cases:
+            sentences.append("Where a cost has no limit, the chance may be higher than shown.")
     return sentences

@@ -98,7 +98,7 @@ class Obstacle(JsonValue):
     @property
     def problem(self) -> Problem:
         """The obstacle as a message, with the fix."""
-        fields = {
+        fields: dict[str, object] = {
             "groups": list(self.groups) or None,
             "number": len(self.groups),
             "rows": self.rows,
@@ -261,7 +261,7 @@ class _ObstacleSearch:
             cost_without=without.median or 0.0,
             people_without=round(without.people),
             merge=self._find_merge(groups),
-            leave_out=question_without.comparison.leave_out,
+            leave_out=tuple(question_without.comparison.leave_out),
             remaining_case="" if remaining.is_decidable else remaining.scenario.name,
         )
 
