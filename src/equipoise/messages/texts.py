@@ -236,18 +236,21 @@ class Spelling(Protocol):
         """Return an argument with its value, which may hold placeholders and open choices."""
 
 
-def fill_in(message: Message, spelling: Spelling) -> str:
-    """Return the text of a message, as one surface writes arguments."""
+def fill_in(message: Message, spelling: Spelling, texts: Mapping[str, str] = TEXTS) -> str:
+    """Return the text of a message, as one surface writes arguments.
+
+    ``texts`` has the text of each code.
+    """
     formatter = _MessageFormatter(message, spelling)
-    parts = re.split(r"\[\[(.*?)\]\]", TEXTS[message.code])
-    texts = []
+    parts = re.split(r"\[\[(.*?)\]\]", texts[message.code])
+    filled_parts = []
     for index, part in enumerate(parts):
         is_optional = index % 2 == 1  # re.split puts what is between brackets at odd places
         formatter.is_complete = True  # each part stands or falls by its own fields
         text = formatter.format(part)
         if formatter.is_complete or not is_optional:
-            texts.append(text)
-    return "".join(texts)
+            filled_parts.append(text)
+    return "".join(filled_parts)
 
 
 class _MessageFormatter(Formatter):
