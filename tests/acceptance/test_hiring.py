@@ -159,7 +159,8 @@ def test_a_person_at_a_terminal_is_asked_for_keys_and_the_latest_row(tmp_path: P
     columns = "\n" * 6  # the proposals: group, decision, outcome, two keys, the latest row
     stages = "\n" * 7  # proposed by their words
     ratings = "1\n2\n\n1\n2\n"  # Meets, Below, Not rated yet, Exceeds, Left in probation
-    os.write(keyboard, (columns + stages + ratings + "y\n").encode())
+    end = "\n\n1\n\n"  # rows that say the same, blank groups, the mark of the lot, keep it
+    os.write(keyboard, (columns + stages + ratings + end).encode())
     shown, _ = program.communicate(timeout=120)
     os.close(keyboard)
     os.close(terminal)

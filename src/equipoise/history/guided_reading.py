@@ -12,12 +12,14 @@ from typing import Any
 
 from equipoise._json import JsonValue
 from equipoise.history.interpretation import MAX_PROPOSED_GROUPS
-from equipoise.history.joining import moment_columns, propose_key
+from equipoise.history.joining import is_id_name, moment_columns, propose_key
 from equipoise.history.meanings import BAD_WORDS, GOING_WORDS, GOOD_WORDS, NOTHING_WORDS
 from equipoise.history.options import ReadOptions
+from equipoise.history.problems import UnreadTable
 from equipoise.history.sources import open_table
 from equipoise.history.tables import Table
 from equipoise.history.values import choose_labels, is_missing, key_of, tally, text_of
+from equipoise.messages import Problem
 
 MAX_LISTED_VALUES = MAX_PROPOSED_GROUPS  # of a column that is proposed for a role
 ROLE_NAMES: Mapping[str, str] = {
@@ -26,6 +28,8 @@ ROLE_NAMES: Mapping[str, str] = {
     "outcome": r"outcome|status|repaid|paid|default|result|perform|good|claim",
 }
 """Role -> what the name of its column often contains."""
+NO_COLUMN = "none of these"
+"""The answer that no column identifies people."""
 MEANING_WORDS: Mapping[str, tuple[str, str, str]] = {
     "decision": ("approved", "denied", "no decision"),
     "outcome": ("good", "bad", "not known"),
@@ -55,7 +59,8 @@ class ReadingQuestion(JsonValue):
     ----------
     role
         ``"group"``, ``"decision"`` or ``"outcome"``; ``"on"`` and ``"on_outcomes"`` for what
-        identifies a person in the first file and the second; ``"latest"`` for which row counts.
+        identifies a person in the first file and the second, ``"id"`` in a single one; ``"latest"``
+        for which row counts.
     column, value
         For the meaning of a value: the column and the value; empty for the column of a role.
     choices
@@ -78,10 +83,17 @@ def profile_columns(
     """Return the columns of files, with their values where they are few.
 
     ``table`` is the sheet or table of the first one.
+
+    Raises
+    ------
+    UnreadTable
+        If a file has no rows.
     """
     profiles: list[ColumnProfile] = []
     for index, place in enumerate(places):
         opened_table = _open(place, table if index == 0 else None, encoding)
+        if not opened_table.count(opened_table.columns[:1], 1):
+            raise UnreadTable(Problem("no-rows", {"table": opened_table.name}))
         profiles += profile_table(place, opened_table)
     return tuple(profiles)
 
@@ -152,6 +164,23 @@ def _ask_for_key(
         ReadingQuestion("on", tuple(people_columns), person_column),
         ReadingQuestion("on_outcomes", tuple(outcome_columns), outcome_key),
     ]
+
+
+def ask_for_id(profiles: Sequence[ColumnProfile]) -> tuple[ReadingQuestion, ...]:
+    """Return the question for the column that identifies people in a single file, if one may."""
+    columns = [p.column for p in profiles if is_id_name(p.column) or _has_many_values(p)]
+    # Those that are called like it first.
+    ranked = sorted(columns, key=is_id_name, reverse=True)
+    if not ranked:
+        return ()
+    named = [column for column in ranked if is_id_name(column)]
+    proposal = named[0] if len(named) == 1 else ""
+    return (ReadingQuestion("id", (*ranked, NO_COLUMN), proposal),)
+
+
+def _has_many_values(profile: ColumnProfile) -> bool:
+    """Return whether each row of a column, or nearly so, may have a value of its own."""
+    return all(count == 1 for count in profile.values.values())
 
 
 def ask_for_latest(
