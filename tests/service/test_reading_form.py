@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 
@@ -65,6 +66,41 @@ def test_a_column_called_after_what_went_wrong_is_left_to_a_person() -> None:
         ("1", ""),
         ("", "not known"),
     ]
+
+
+CODED = {
+    "team": ["N", "N", "S", "S", "N", "S", "S"] * 12,
+    "status": ["1", "1", "1", "1", "3", "3", "2"] * 12,
+    "result": ["1", "2", "1", "2", "", "", ""] * 12,
+}
+MEANINGS = {
+    "status": {"1": "approved", "3": "denied", "2": "no decision"},
+    "result": {"1": "good", "2": "bad"},
+}
+
+
+def test_a_code_without_a_decision_may_be_a_bad_outcome() -> None:
+    profiles = tuple(
+        ColumnProfile("table", column, dict(Counter(values))) for column, values in CODED.items()
+    )
+    fields = [("group", "team"), ("decision", "status"), ("outcome", "result")]
+    for role, column in (("decision", "status"), ("outcome", "result")):
+        fields.append((f"{role}_column", column))
+        for number, (value, meaning) in enumerate(MEANINGS[column].items()):
+            fields += [(f"{role}_value", value), (f"{role}_meaning_{number}", meaning)]
+    fields.append(("profile", json.dumps([profile.to_dict() for profile in profiles])))
+    options = ReadingForm.from_form(Form(fields)).read_options()
+    assert options["missing_values"] == {"decision": ["2"]}
+    # A program that sends fields without the steps of the page says the same in two ways.
+    sent = {"positive_decision": "1", "negative_decision": "3", "undecided": "leave_out"}
+    sent |= {"positive_outcome": "1", "negative_outcome": "2", "group": "team"}
+    sent |= {"decision": "status", "outcome": "result"}
+    for missing in ({"missing_values": "2"}, {"missing_values_decision": "2"}):
+        options_of_fields = form_of(**sent, **missing).read_options()
+        for said in (options, options_of_fields):
+            summary = History.read(CODED, **said).summary
+            assert summary is not None
+            assert summary.outcome["0"] == {"2": 24}
 
 
 def test_answers_about_another_column_are_forgotten() -> None:
