@@ -177,7 +177,7 @@ class History(Past, Displayable):
             connection or an engine: ``docs/how-to/read-data.md`` lists them all. Or a file that
             ``equipoise check`` saved as ``loans.toml``: it names the table and has the arguments
             that follow. Arguments that are given beside it go first, values that mean 1 or 0 by
-            role.
+            role. Missing values are added to those of the file.
         group
             The column that names a person's group; several make the groups of their
             intersections, called for example ``Black & female``.
