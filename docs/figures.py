@@ -44,7 +44,7 @@ def main() -> None:
     worked_example = ROOT / WORKED_EXAMPLE
     seed = typical_draw(story)
     write(worked_example, DRAW.sub(str(seed), worked_example.read_text(encoding="utf-8")))
-    blocks |= worked_example_blocks(*run_worked_example())
+    blocks |= worked_example_blocks(run_worked_example())
     blocks |= comparison_blocks()
     blocks |= measured_blocks()
     for page in pages:
@@ -85,6 +85,8 @@ def story_blocks(story: Story) -> dict[str, str]:
     checked = format_hundredths(story.check.lower, story.check.upper)
     found = format_hundredths(audit.lower, audit.upper)
     lowest, highest, approval_gap = most_unlike_approval(story)
+    n_people = round(story.history.cells.total)
+    n_denied = round(sum(counts.denied for _, counts in story.history.cells.items()))
     return {
         "demo": "```text\n" + last_step(story) + "\n```",
         "costs": "\n".join(
@@ -97,19 +99,23 @@ def story_blocks(story: Story) -> dict[str, str]:
                 f"| {median} ({low} to {high}) |",
                 "| Failed loans in the paper's RS-Audit on average, with printed constants / with "
                 f"the smallest that we can prove | {printed} / {exact} |",
+                "| Theoretical minimum of failed loans on average, for any audit with this "
+                f"guarantee | {story.least_cost:,.0f} |",
                 "",
-                "RS-Audit cannot run on this table, as `equipoise plan` shows. So its figures "
-                "assume unlimited historical data.\n"
-                "(`python tools/typical_run.py`, `make demo`)",
+                f"This lender's table has {n_people:,} applicants, of whom {n_denied:,} were "
+                "denied. RS-Audit needs far more,\nas `equipoise plan` shows, so its figures "
+                "assume unlimited historical data. (`python tools/typical_run.py`, `make demo`)",
             ]
         ),
         "preview-caption": "\n".join(
             [
                 "*A simulated lender, built from the Federal Reserve's 2007 credit-score tables: "
-                f"{story.history.cells.total:,g} applicants. We know",
-                f"every outcome, so the verdict can be checked. {lowest} applicants are approved "
-                f"{100.0 * approval_gap:.0f} points less often than {highest} ones.",
-                f"Among people who would repay the gap is {gap} points. "
+                f"{n_people:,} applicants. We know",
+                "every outcome, so the verdict can be checked. Among all applicants, "
+                f"{lowest} ones are approved {100.0 * approval_gap:.0f} points less often than "
+                f"{highest} ones.",
+                f"Among those who would repay, the largest difference between two groups is {gap} "
+                "points. Equipoise judges this second gap.",
                 "(`python -m docs.preview`)*",
             ]
         ),
@@ -124,9 +130,9 @@ def story_blocks(story: Story) -> dict[str, str]:
             f"gap of 0 points. The true gap is {gap} points."
         ),
         "executive-costs": (
-            f"We simulated {n_runs} audits of this lender. Each met different applicants, so the "
-            f"costs differ. The median is {labels}\noverrides and {median} failed loans. Eight in "
-            f"ten audits had between {low} and {high} failed loans. "
+            f"We simulated {n_runs} audits of the lender pictured above. Each met different "
+            f"applicants, so the costs differ.\nThe median is {labels} overrides and {median} "
+            f"failed loans. Eight in ten audits had between {low} and {high} failed loans. "
             f"{n_wrong or 'None'} of the {n_runs}\nverdicts {'were' if n_wrong > 1 else 'was'} "
             "wrong.\n\n"
             f"If a failed loan loses 1,000 dollars, the typical audit loses {median},000 dollars. "
@@ -142,11 +148,11 @@ def story_blocks(story: Story) -> dict[str, str]:
             "in this range (`python tools/typical_run.py`)."
         ),
         "caption": (
-            f"*A lender with {story.history.cells.total:,g} applicants in four groups. From "
-            f"historical data alone, the gap lies between {checked.replace(' to ', ' and ')}\n"
-            f"points. After the audit it lies between {found.replace(' to ', ' and ')} points, so "
-            f"the verdict is {audit.verdict}. The true gap, which we know for\nthis lender, is "
-            f"{gap} points.*"
+            f"*A lender with {n_people:,} applicants in four groups. It is simulated from the "
+            f"Federal Reserve's 2007 tables, so the true gap is\nknown: {gap} points. From "
+            f"historical data alone, the gap lies between {checked.replace(' to ', ' and ')} "
+            f"points. After the audit it lies between\n{found.replace(' to ', ' and ')} points, "
+            f"so the verdict is {audit.verdict}.*"
         ),
     }
 
@@ -176,7 +182,14 @@ def worked_check(story: Story) -> str:
 
 def worked_plan(story: Story) -> str:
     """Return the cases of the plan, and below them what its rows assume."""
-    return f"{markdown_table(case_rows(story.plan))}\n\n{explain_cases(story.plan)}"
+    upper_ends = [high for case in story.plan.cases for _, _, high in [case.cost.values()]]
+    highest = format_figures(max(high for high in upper_ends if high is not None))
+    return (
+        f"{markdown_table(case_rows(story.plan))}\n\n{explain_cases(story.plan)}\n\n"
+        "You learn only during the audit which row describes your applicants. A cautious budget is "
+        f"therefore the upper end of the\nmost expensive row, {highest}. If that row is true, "
+        "about one audit in ten costs still more."
+    )
 
 
 def markdown_table(rows: Sequence[Row]) -> str:
@@ -195,7 +208,7 @@ def format_cell(value: object) -> str:
 
 
 def last_step(story: Story) -> str:
-    """Return what ``equipoise demo`` prints below its last heading, without what to read next."""
+    """Return what ``equipoise demo`` prints of its audit, without what other audits would cost."""
     from rich.console import Console
 
     from equipoise.cli.console import Heading, print_parts
@@ -204,7 +217,7 @@ def last_step(story: Story) -> str:
     start = max(place for place, part in enumerate(parts) if isinstance(part, Heading)) + 1
     screen = StringIO()
     print_parts(
-        Console(file=screen, width=80, highlight=False), parts[start : parts.index("", start)]
+        Console(file=screen, width=80, highlight=False), parts[start : parts.index("", start) - 1]
     )
     return "\n".join(line.rstrip() for line in screen.getvalue().strip().splitlines())
 
@@ -238,8 +251,8 @@ def audit_draw(seed: int) -> Finding | None:
     return None
 
 
-def run_worked_example() -> tuple[Finding, int]:
-    """Run the page's blocks in an empty folder, and return what its audit left there."""
+def run_worked_example() -> Finding:
+    """Run the page's blocks in an empty folder, and return the finding that is left there."""
     from tests.acceptance.documents import run_in_process
 
     with tempfile.TemporaryDirectory() as folder, chdir(folder), redirect_stdout(StringIO()):
@@ -247,15 +260,15 @@ def run_worked_example() -> tuple[Finding, int]:
         return result_of_worked_example()
 
 
-def result_of_worked_example() -> tuple[Finding, int]:
-    """Return the finding in the ledger that the page has left here, and the denials it saw."""
+def result_of_worked_example() -> Finding:
+    """Return the finding in the ledger that the page has left here."""
     live = eq.LiveAudit.open("equipoise-ledger.db", "loans")
     assert live.finding is not None
-    return live.finding, sum(group.denied for group in live.status().groups.values())
+    return live.finding
 
 
-def worked_example_blocks(finding: Finding, n_denied: int) -> dict[str, str]:
-    """Return the verdict of the worked example in words, and the share of denials overridden."""
+def worked_example_blocks(finding: Finding) -> dict[str, str]:
+    """Return the verdict of the worked example in words."""
     typical = _typical_run()
     gap = 100.0 * eq.data.fico_lender().world.gap(QUESTION.metric)
     return {
@@ -268,14 +281,6 @@ def worked_example_blocks(finding: Finding, n_denied: int) -> dict[str, str]:
             f"lender is {gap:.1f} points. Other audits meet other applicants, so their costs "
             f"differ.\nThe median of {typical['seeds']} audits is {typical['cost']['50%']:,} "
             "failed loans."
-        ),
-        "executive-audit": (
-            "3. **Audit.** It selects denied applicants. You approve them, wait for the outcomes "
-            "and record these. In\n   [the worked example](five-minutes.md) it selected "
-            f"{finding.labels:,} of {n_denied:,} denied applicants. The audit\n   uses each "
-            "applicant's group, such as race, to choose overrides. Counsel must settle whether "
-            "this is lawful\n"
-            "   ([why](../understand/legal.md#overrides-that-depend-on-race-or-sex))."
         ),
     }
 

@@ -23,7 +23,7 @@ def test_a_finding_is_kept_in_mlflow(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (run,) = mlflow.search_runs(search_all_experiments=True, output_format="list")
     finding, question = names["finding"], names["question"]
     assert run.data.tags["verdict"] == finding.verdict  # type: ignore[attr-defined]
-    assert run.data.metrics["delta_upper"] == finding.upper  # type: ignore[attr-defined]
+    assert run.data.metrics["gap_upper"] == finding.upper  # type: ignore[attr-defined]
     assert run.data.params["metric"] == question.metric  # type: ignore[attr-defined]
     kept = {item.path for item in mlflow.artifacts.list_artifacts(run_id=run.info.run_id)}
     assert kept == {"finding.json", "finding.png"}
