@@ -33,12 +33,9 @@ from equipoise.ledger.waiting import WaitingGroup
 from equipoise.ledger.writer import TransactionWriter
 from equipoise.question import Costs, Question
 
-# Corrections of one transaction that the audit takes as they come, tens of milliseconds each.
-CORRECTIONS_IN_PLACE = 16
 NEVER_CACHED = -(2**53)  # in place of an event's number: the state is stored at once
 COMMANDS_OF_A_SINGLE = 10  # a job of more commands is a batch
 COMMANDS_PER_COMMIT = 1000  # of several jobs; one that has more is stored whole
-PREPARED_TRIES = 3  # to store what was prepared before the transaction, if other programs write
 MAX_DAYS = 300_000.0  # days; the calendar ends before a million
 
 ReplyOrError = Reply | EquipoiseError
@@ -593,62 +590,17 @@ class Driver:
 
     def _store_results(self, jobs: list[_Job]) -> list[list[ReplyOrError]]:
         """Carry out jobs in one transaction; return the answers of each job."""
-        batch = [command for job in jobs for command in job.commands]
-        n_corrections = sum(isinstance(command, commands.Correct) for command in batch)
-        is_long = n_corrections > CORRECTIONS_IN_PLACE
         # What takes long is done before others have to wait for their turn to write.
-        if is_long:
-            # Corrections may take a verdict back, which only a state of the chain may do. To find
-            # that out from the cached state, and to begin again, would take twice as long.
-            self._require_chain()
-        else:
-            self.read(AuditState.check_books)
-        answers = self._store_prepared(jobs) if is_long else None
-        if answers is None:
-            with self._store.write(self._row.id) as transaction:
-                state = self._current(transaction.head)
-                writer, answers = self._carry_out(jobs, state, transaction, is_long=is_long)
-                self._append(transaction, writer)
+        self.read(AuditState.check_books)
+        with self._store.write(self._row.id) as transaction:
+            state = self._current(transaction.head)
+            batch = [command for job in jobs for command in job.commands]
+            seed = bytes.fromhex(self._row.seed)
+            writer = TransactionWriter(state, seed, transaction, batch)
+            answers = self._write(jobs, state, writer, transaction)
+            self._append(transaction, writer)
         self._after_storing()
         return answers
-
-    def _store_prepared(self, jobs: list[_Job]) -> list[list[ReplyOrError]] | None:
-        """Do the work before the transaction is opened; None if another program wrote meanwhile.
-
-        Many corrections take minutes to weigh, and PostgreSQL ends transactions that idle.
-        """
-        for _ in range(PREPARED_TRIES):
-            head = self._store.head(self._row.id)
-            state = self._current(head)
-            state.forget()  # it is rebuilt once, with all corrections
-            with self._store.using() as connection:
-                before = WriteTransaction(connection, self._row.id, head)
-                writer = self._begin_writing(jobs, state, before)
-            answers = self._write(jobs, state, writer, before)
-            with self._store.write(self._row.id) as transaction:
-                # Nobody wrote since, so the first event that was prepared follows the last one.
-                if transaction.head == head:
-                    self._append(transaction, writer)
-                    return answers
-            self._state = None  # it has what was not stored
-            self.read(AuditState.check_books)
-        return None
-
-    def _carry_out(
-        self, jobs: list[_Job], state: AuditState, transaction: WriteTransaction, *, is_long: bool
-    ) -> tuple[TransactionWriter, list[list[ReplyOrError]]]:
-        """Carry out the commands of jobs within a transaction; return the answers of each job."""
-        if is_long:
-            state.forget()  # it is rebuilt once, with all corrections
-        writer = self._begin_writing(jobs, state, transaction)
-        return writer, self._write(jobs, state, writer, transaction)
-
-    def _begin_writing(
-        self, jobs: list[_Job], state: AuditState, transaction: WriteTransaction
-    ) -> TransactionWriter:
-        """Read what is stored about the people, and under the keys, of the jobs."""
-        batch = [command for job in jobs for command in job.commands]
-        return TransactionWriter(state, bytes.fromhex(self._row.seed), transaction, batch)
 
     def _write(
         self,

@@ -112,6 +112,8 @@ class AuditState:
         self.people_at_answer: dict[int, int] = {}
         self.spending_points: list[SpendingPoint] = []  # whenever the amount changed; the same
         self._audit: Audit | None = None
+        # the last steps of the log, which the audit object does not have yet
+        self._corrections: list[Step] = []
         self._strict = strict
 
     # -- events -----------------------------------------------------------------------------------
@@ -194,7 +196,7 @@ class AuditState:
         """Enter a later file of a test programme."""
         self.random_accepts.append((len(self.steps), counts, corrected))
         if self._audit is not None:
-            self._audit.set_random_accepts(counts, corrected)
+            self.audit.set_random_accepts(counts, corrected)
 
     def _enter_outcome(self, kind: str, person: PersonRecord, data: Data) -> None:
         """Enter what became of a person's outcome in the drift counts and in the log."""
@@ -227,11 +229,14 @@ class AuditState:
         # Without an object there is nothing to tell: one is built from the whole log when needed.
         if self._audit is None or knows_step:
             return
-        # Some audits cannot change an answer in place: later requests depend on it.
-        if step.kind == "corrected" and not self._audit.correctable:
-            self.forget()
+        if step.kind != "corrected":
+            self.audit.restore([step])
+        elif self._audit.correctable:
+            # A run of corrections is weighed once, at its end: that takes as long as for one.
+            self._corrections.append(step)
         else:
-            self._audit.restore([step])
+            # Some audits cannot change an answer in place: later requests depend on it.
+            self.forget()
 
     # -- statistics -------------------------------------------------------------------------------
 
@@ -243,13 +248,14 @@ class AuditState:
         started, after a new cap, and after a corrected answer that it cannot take in place.
         """
         self.require_edition()
-        if self._audit is None:
-            try:
+        try:
+            if self._audit is None:
                 self._audit = self._rebuild()
-            except (ProtocolError, AssertionError, *FORGED_DATA_ERRORS) as error:
-                raise LedgerError(
-                    f"the requests cannot be followed: {error!a}; run verify"
-                ) from error
+            elif self._corrections:
+                self._audit.restore(self._corrections)
+        except (ProtocolError, AssertionError, *FORGED_DATA_ERRORS) as error:
+            raise LedgerError(f"the requests cannot be followed: {error!a}; run verify") from error
+        self._corrections = []
         return self._audit
 
     def _rebuild(self) -> Audit:
@@ -267,6 +273,7 @@ class AuditState:
     def forget(self) -> None:
         """Let the audit object go; it is rebuilt when it is needed, with the cap as it is then."""
         self._audit = None
+        self._corrections = []
 
     def evidence_history(self, points: int) -> tuple[EvidencePoint, ...]:
         """Return how the evidence grew, at about so many moments.
