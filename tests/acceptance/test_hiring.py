@@ -26,8 +26,7 @@ from tests.support.hiring import applicants, write_files
 COLUMNS = ("-g", "Gender", "-d", "Stage", "-o", "rating", "--metric", "equal_opportunity")
 MEANINGS = {
     "outcome=<Exceeds>": "outcome=Below",
-    "<Below>": "",
-    "<Left in probation>": "",
+    "outcome=<every other one>": "",
 }
 """Placeholder of the proposed command -> what a person writes there."""
 COUNTED = quick(
