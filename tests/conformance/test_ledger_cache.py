@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from equipoise import evidence
+from equipoise.audits.scores import Assist
 from equipoise.errors import Conflict, EquipoiseError, LedgerError
 from equipoise.ledger import LiveAudit, Reply, Status, state_cache
 from equipoise.ledger.commands import (
@@ -27,10 +28,10 @@ from equipoise.ledger.commands import (
 )
 from equipoise.ledger.live import Driver
 from equipoise.ledger.state import AuditState
-from equipoise.ledger.verify import canonical, digest
+from equipoise.ledger.verify import canonical, digest, verify
 from equipoise.ledger.waiting import MIN_TURNED_AWAY
 from equipoise.protocol import Want
-from equipoise.question import Costs, Question
+from equipoise.question import Costs, Question, Verdict
 from equipoise.report import Report
 from tests.conformance.ledgers import WORLD, create, people, run, writers_role
 from tests.profiles import quick
@@ -325,6 +326,62 @@ def test_random_changes_that_are_bound_again_crash_nothing_and_are_named(ledger:
             assert again.so_far().verdict == verdict
         if number < N_VERIFIED and is_changed:
             assert_named(ledger)
+
+
+def scored_audit(ledger: str) -> None:
+    """Store an audit that scores assist, with prices of its people."""
+    options = {"assist": Assist(max_price=400)}
+    live = create(ledger, audit="adaptive", question=OPEN_QUESTION, options=options)
+    rng = random.Random(3)
+    waiting: list[tuple[str, int]] = []
+    for person, group, decision, outcome in people(80, 1):
+        score = rng.gauss(outcome, 1)
+        price = rng.randrange(50, 400)
+        reply = live.ask(person, group, decision, score=score, price=price, version="m")
+        if reply.want is Want.LABEL:
+            waiting.append((person, outcome))
+        if len(waiting) > 5:
+            live.tell(*waiting.pop(0))
+    live.close_ledger()
+
+
+def audit_with_random_accepts(ledger: str) -> None:
+    """Store an audit with files of a test programme between its people."""
+    live = create(ledger, audit="adaptive", question=OPEN_QUESTION)
+    run(live, 40, share_told=0.8)
+    live.set_random_accepts({"A": [10, 5, 3], "B": [5, 5, 2]}, why="May")
+    live.ask_many((f"May {number}", "AB"[number % 2], 0) for number in range(20))
+    live.tell_many((f"May {number}", number % 2) for number in range(10))
+    live.set_random_accepts({"A": [30, 15, 3], "B": [15, 15, 7]}, why="June")
+    live.ask_many((f"June {number}", "AB"[number % 2], 0) for number in range(2 * CACHE_EVERY))
+    live.close_ledger()
+
+
+@pytest.mark.parametrize("make", [scored_audit, audit_with_random_accepts])
+def test_random_changes_of_what_few_audits_have_crash_nothing(
+    ledger: str, make: Callable[[str], None]
+) -> None:
+    make(ledger)
+    score: dict[str, Any] = {}
+    if make is scored_audit:
+        score = {"score": 0.3, "price": 100, "version": "m"}
+    whole = read_row(ledger)
+    rng = random.Random(4)
+    for number in range(N_CHANGES // 2):
+        write_row(ledger, whole)
+        forge(ledger, lambda data: change_at_random(data, rng))
+        if number % 3 == 0 and read_row(ledger) != whole:
+            assert_named(ledger)
+            continue
+        with opened(ledger) as again:
+            assert again.status().finding is None
+            again.ask(f"new {number}", "AB"[number % 2], 0, **score)
+            assert again.so_far().verdict is Verdict.INCONCLUSIVE
+            assert set(again.good_shares()) == {"A", "B"}
+            again.waiting()
+    write_row(ledger, whole)
+    with opened(ledger) as again:
+        verify(f"{line}\n".encode() for line in again.lines())  # the rules without statistics
 
 
 def assert_named(ledger: str) -> None:
