@@ -178,7 +178,8 @@ def check(
         parts = _show_one(history, findings[0])
     else:
         parts = _show_several(history, findings)
-    parts += _write_files(history, findings, report, append)
+    assumptions = [*(assume or ()), *([DECIDERS_AS_RANDOM] if deciders else ())]
+    parts += _write_files(history, findings, assumptions, report, append)
     verdicts = [finding.verdict for finding in findings]
     if Verdict.INCONCLUSIVE in verdicts:
         parts.append(f"Next: equipoise plan {past.words_to_repeat(question_options)}")
@@ -209,7 +210,11 @@ def _check_questions(
 
 
 def _write_files(
-    history: History, findings: Sequence[Check], report: Path | None, append: Path | None
+    history: History,
+    findings: Sequence[Check],
+    assumptions: Sequence[str],
+    report: Path | None,
+    append: Path | None,
 ) -> list[Part]:
     """Write the files of ``--report`` and ``--append``; return a line about each."""
     parts: list[Part] = []
@@ -222,7 +227,8 @@ def _write_files(
     if append is not None:
         from equipoise.cli.check_log import append_checks
 
-        append_checks(append, findings, history.cells.total)
+        source = "" if history.summary is None else history.summary.source.strip("'")
+        append_checks(append, findings, history.cells.total, source=source, assumptions=assumptions)
         parts.append(f"added to {append}")
     return parts
 
