@@ -20,7 +20,13 @@ import sqlalchemy as sql
 from equipoise.errors import BadData, InvalidInput, UnknownName
 from equipoise.history.options import ReadOptions, split_key
 from equipoise.history.problems import UnreadTable
-from equipoise.history.sources import files_of, open_table, share_connection
+from equipoise.history.sources import (
+    common_folder_columns,
+    files_of,
+    open_table,
+    require_folders_of_all,
+    share_connection,
+)
 from equipoise.history.tables import LazyTable, SqlTable, Table, quoted_column
 from equipoise.history.values import text_of
 from equipoise.messages import Fix, Note, Problem
@@ -144,12 +150,14 @@ def find_join(source: Any, options: ReadOptions) -> JoinProposal | None:
     files = files_of(source)
     if options.outcomes is not None or not 1 < len(files) <= MAX_FILES_TO_COMPARE:
         return None
-    columns = {file: [*open_table(file, options).columns] for file in files}
+    folder_columns = common_folder_columns(files)
+    columns = {file: [*open_table(file, options).columns, *folder_columns] for file in files}
     everywhere = set[str]().union(*columns.values())
     for file in reversed(files):
         missing = [c for c in options.used if c in everywhere and c not in columns[file]]
         if not missing:
             continue
+        require_folders_of_all(files, missing)
         if len(files) > 2:
             fields = {"file": file, "columns": missing}
             raise UnreadTable(Problem("files-hold-different-columns", fields))

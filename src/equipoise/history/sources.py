@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import zip_longest
 from pathlib import Path
@@ -111,7 +112,8 @@ def _open_files(patterns: Sequence[str], options: ReadOptions) -> SqlTable:
         name += f" (without {n_ignored:,} that are neither CSV nor Parquet)"
     if _all_end(paths, PARQUET):
         with as_bad_data(name):
-            return duckdb_table(name, _scan_files(connect(), "read_parquet", paths, ""))
+            rows = _scan_files(connect(), "read_parquet", paths, "", options.used)
+            return duckdb_table(name, rows)
     if _all_end(paths, CSV):
         return _open_csv(name, paths, options)
     endings = ", ".join(sorted({Path(path).suffix or "no ending" for path in paths}))
@@ -138,7 +140,8 @@ def _open_csv(name: str, paths: Sequence[str], options: ReadOptions) -> SqlTable
     settings = f", all_varchar = true, skip = 0, quote = '\"', encoding = {encoding}"
     connection = connect()
     with as_bad_data(name):
-        rows = _scan_files(connection, "read_csv", paths, f", header = true{settings}")
+        settings_of_all = f", header = true{settings}"
+        rows = _scan_files(connection, "read_csv", paths, settings_of_all, options.used)
         if len(rows.columns) == 1:
             raise BadData(
                 f"cannot read {name}: it is empty, or seems to have the single column "
@@ -155,34 +158,88 @@ def _open_csv(name: str, paths: Sequence[str], options: ReadOptions) -> SqlTable
 
 
 def _scan_files(
-    connection: DuckDBPyConnection, function: str, paths: Sequence[str], settings: str
+    connection: DuckDBPyConnection,
+    function: str,
+    paths: Sequence[str],
+    settings: str,
+    used: Iterable[str] = (),
 ) -> DuckDBPyRelation:
     """Let a function of DuckDB, such as ``read_csv``, scan files and match columns by name.
 
     Folders such as ``year=2024`` are columns as well, unless the files have a column of that name.
+    Files of which only some have such a column in ``used`` are refused.
     """
     # DuckDB would take a star in a file's name for a pattern.
     names = (path if "://" in path else glob.escape(path) for path in paths)
     files = ", ".join(duckdb_text(sql.literal(name)) for name in names)
-    query = f"FROM {function}([{files}]{settings}, union_by_name = true, hive_partitioning"
-    rows = connection.from_query(f"{query} = false)")
-    folder_columns = _folder_columns(paths)
+    query = f"{function}([{files}]{settings}, union_by_name = true, hive_partitioning = false"
+    rows = connection.from_query(f"FROM {query})")
     file_columns = {column.casefold() for column in rows.columns}
-    if not folder_columns or not file_columns.isdisjoint(folder_columns):
+    require_folders_of_all(paths, [name for name in used if name.casefold() not in file_columns])
+    folder_columns = [
+        column for column in common_folder_columns(paths) if column.casefold() not in file_columns
+    ]
+    if not folder_columns:
         return rows
-    return connection.from_query(f"{query} = true, hive_types_autocast = false)")
+    # Not by DuckDB's own partitions: it insists on one spelling of a name, and lets a folder's
+    # column go before that of the files.
+    path_column = f"path {uuid4().hex}"
+    values = ", ".join(_folder_value(column, paths, path_column) for column in folder_columns)
+    return connection.from_query(
+        f"SELECT * EXCLUDE (\"{path_column}\"), {values} FROM {query}, filename = '{path_column}')"
+    )
 
 
-def _folder_columns(paths: Sequence[str]) -> set[str]:
-    """Return the columns that folders name, as in ``year=2024``; none if files differ in them."""
-    columns_by_file = []
-    for path in paths:
-        folders = path.partition("?")[0].split("/")[:-1]
-        columns_by_file.append(
-            {name.partition("=")[0].casefold() for name in folders if "=" in name[1:]}
-        )
-    first_columns = columns_by_file[0]
-    return first_columns if all(columns == first_columns for columns in columns_by_file) else set()
+def _folder_value(column: str, paths: Sequence[str], path_column: str) -> str:
+    """Return what in SQL is the value that a folder of a file gives to a column."""
+    pattern = duckdb_text(sql.literal(f"(?i)^(?:[^?]*/)?{re.escape(column)}=([^/?]*)/"))
+    value = f'regexp_extract("{path_column}", {pattern}, 1)'
+    # Only where needed: DuckDB takes these functions row by row, not file by file.
+    if any("%" in path for path in paths):
+        value = f"url_decode({value})"
+    for no_value in ("", "__HIVE_DEFAULT_PARTITION__"):  # as Hive writes it
+        if any(f"={no_value}/" in path for path in paths):
+            value = f"nullif({value}, '{no_value}')"
+    return f"{value} AS {duckdb_text(sql.column(column))}"
+
+
+def _folder_columns(path: str) -> dict[str, str]:
+    """Return the columns that a file's folders name, as in ``year=2024``: folded name -> name."""
+    folders = path.partition("?")[0].split("/")[:-1]
+    names = [folder.partition("=")[0] for folder in folders if "=" in folder[1:]]
+    return {name.casefold(): name for name in names}
+
+
+def common_folder_columns(paths: Sequence[str]) -> list[str]:
+    """Return the columns that folders of every file name; small letters, if they differ in them."""
+    columns = _folder_columns(paths[0])
+    for path in paths[1:]:
+        others = _folder_columns(path)
+        columns = {
+            folded: name if name == others[folded] else folded
+            for folded, name in columns.items()
+            if folded in others
+        }
+    return list(columns.values())
+
+
+def require_folders_of_all(paths: Sequence[str], columns: Iterable[str]) -> None:
+    """Refuse files of which only some lie in a folder that names a column that is needed.
+
+    Raises
+    ------
+    InvalidInput
+        If there is such a column; it names a file of each kind.
+    """
+    for column in columns:
+        inside = [path for path in paths if column.casefold() in _folder_columns(path)]
+        outside = [path for path in paths if path not in inside]
+        if inside and outside:
+            raise InvalidInput(
+                f"the column {column!r} is a folder of {inside[0]!r}, and {outside[0]!r} is in no "
+                f"such folder: move it into one, as {column}=..., or name only files that are in "
+                "one"
+            )
 
 
 def _files_of(pattern: str) -> tuple[list[str], int]:

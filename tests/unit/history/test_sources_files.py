@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import openpyxl
@@ -20,8 +22,8 @@ GOOD = "g,d,y\na,1,1\na,0,\nb,1,0\nb,0,\n"
 CELLS = Cells({"a": GroupCells(1, 0, 1), "b": GroupCells(0, 1, 1)})
 
 
-def read(source: object) -> eq.History:
-    return eq.History.read(source, **COLUMNS)
+def read(source: object, **options: Any) -> eq.History:
+    return eq.History.read(source, **(COLUMNS | options))
 
 
 def write(path: Path, text: str) -> Path:
@@ -51,6 +53,37 @@ def test_folders_of_a_lake_are_columns(kind: str, tmp_path: Path) -> None:
     # Where only some files are in such folders, these are names like any other.
     write(tmp_path / "h=1" / "past.csv", GOOD)
     assert read([tmp_path / "h=1" / "past.csv", write(tmp_path / "x.csv", GOOD)]).cells.total == 8
+
+
+def test_folders_are_columns_beside_a_column_of_the_files(tmp_path: Path) -> None:
+    text = "g,d,y\na b,1,1\na b,0,\n"
+    write(tmp_path / "g=z" / "d=7" / "month=1" / "0.csv", text)
+    write(tmp_path / "g=z" / "d=7" / "month=2" / "0.csv", text.replace("a b", "c"))
+    cells = read(tmp_path, group="month").cells
+    assert cells == Cells({"1": GroupCells(1, 0, 1), "2": GroupCells(1, 0, 1)})
+    assert list(read(tmp_path).cells) == ["a b", "c"]
+
+
+@pytest.mark.parametrize("others", [(), ("a=b", "", "__HIVE_DEFAULT_PARTITION__")])
+def test_folders_of_a_lake_may_be_spelled_in_any_way(others: Sequence[str], tmp_path: Path) -> None:
+    for folder in ("G=a%20b", "g=c", *(f"g={value}" for value in others)):
+        write(tmp_path / folder / "0.csv", "d,y\n1,1\n0,\n")
+    cells = read(tmp_path, missing_group="none").cells
+    expected = {"a b": GroupCells(1, 0, 1), "c": GroupCells(1, 0, 1)}
+    if others:
+        expected |= {"a=b": GroupCells(1, 0, 1), "none": GroupCells(2, 0, 2)}
+    assert dict(cells) == expected
+
+
+def test_files_beside_the_folders_of_a_lake_are_named(tmp_path: Path) -> None:
+    inside = write(tmp_path / "g=a" / "0.csv", "d,y\n1,1\n0,\n")
+    for number in range(2):
+        outside = write(tmp_path / f"{number}.csv", "d,y\n1,1\n0,\n")
+        with pytest.raises(InvalidInput, match=r"the column 'g' is a folder of .* as g=\.\.\."):
+            read(tmp_path)
+    write(tmp_path / "g=b" / "h=1" / "0.csv", "d,y\n1,1\n0,\n")
+    assert len(read([inside, tmp_path / "g=b"]).cells) == 2
+    assert outside.exists()
 
 
 def twice(kind: str, folder: Path) -> object:
