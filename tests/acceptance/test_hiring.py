@@ -79,10 +79,7 @@ def test_the_first_message_leads_to_the_check_plan_and_audit(folder: Path) -> No
     assert COUNTED in shown
     assert "40 rows of " in shown
     ledger = ("--ledger", folder / "ledger.db")
-    if FULL:
-        gate = equipoise("audit", "new", "hiring", kept, *ledger)
-        assert gate.returncode == 2
-        assert "'Non-binary' and 'Prefer not to say' would keep this audit from" in gate.stderr
+    # Small groups make an audit longer. They do not keep it from ending, so nothing stops it here.
     advised = ("--leave-out", "Non-binary", "--leave-out", "Prefer not to say")
     begun = equipoise("audit", "new", "hiring", kept, *advised, "--max-in-flight", 200, *ledger)
     assert begun.returncode == 0, begun.stderr
