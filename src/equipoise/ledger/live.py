@@ -43,6 +43,10 @@ T = TypeVar("T")
 log = logging.getLogger("equipoise.ledger")
 
 
+class EventsLost(LedgerError):
+    """The ledger lacks an event that a program has seen: it is older than it was."""
+
+
 def list_audits(ledger: str) -> list[AuditRow]:
     """Return the audits of a ledger, oldest first.
 
@@ -167,11 +171,18 @@ class LiveAudit(AuditCommands):
 
     @classmethod
     def begin(
-        cls, ledger: str, settings: Settings, *, seed: str, actor: str | None = None
+        cls,
+        ledger: str,
+        settings: Settings,
+        *,
+        seed: str,
+        actor: str | None = None,
+        has_verdict: bool | None = None,
     ) -> LiveAudit:
         """Store the first event of an audit with settings that :func:`new_settings` made.
 
-        ``seed`` is the one that the settings hold the hash of.
+        ``seed`` is the one that the settings hold the hash of. ``has_verdict`` says whether the
+        historical data alone give a verdict; if it is left out, they are examined.
         """
         actor_name = inputs.system_user() if actor is None else inputs.name("actor", actor)
         store = Store(ledger, create=True)
@@ -193,7 +204,8 @@ class LiveAudit(AuditCommands):
             seed=seed.lower(),
         )
         live = cls(store, store.add_audit(row, body), actor_name)
-        live.results([])  # historical data alone may give the verdict
+        if has_verdict is not False:
+            live.results([])  # which finds the verdict and stores it
         return live
 
     @classmethod
@@ -266,6 +278,28 @@ class LiveAudit(AuditCommands):
         A verdict is stored only then. A server does it in the background once it is up.
         """
         self._driver.confirm()
+
+    def catch_up(self, *, wait: bool = True) -> None:
+        """Read what others have appended; raise :class:`EventsLost` if what was seen is gone.
+
+        Without ``wait`` nothing is done while another thread uses this handle.
+        """
+        self._driver.catch_up(wait=wait)
+
+    def look_in_memory(self, look: Callable[[AuditState | None], T]) -> T | None:
+        """Return what a look at the state shows; None if another thread uses it just now.
+
+        Nothing is read and nobody waits, so the state may lack what others have just appended.
+        ``look`` gets None if no state is in memory.
+        """
+        return self._driver.look_in_memory(look)
+
+    def let_go(self) -> bool:
+        """Forget the state, for the sake of memory; False if another thread uses it just now.
+
+        It is read again when it is needed, and must have all that this handle has seen.
+        """
+        return self._driver.let_go()
 
     def status(self) -> Status:
         """Return people, money, evidence and drift as of now.
@@ -529,6 +563,41 @@ class Driver:
             self._save_cache_if_due()
             return answer
 
+    def catch_up(self, *, wait: bool) -> None:
+        """Bring the state up to date, unless it is in use and nobody is to wait."""
+        if not self._store.turn.acquire(blocking=wait):
+            return
+        try:
+            if self._state is None and self._last_seq:
+                # It was let go. What it has seen must be there, and nobody needs more of it now.
+                self._require_known(self._store.head(self._row.id))
+            else:
+                self.read(lambda state: None)
+        finally:
+            self._store.turn.release()
+
+    def look_in_memory(self, look: Callable[[AuditState | None], T]) -> T | None:
+        """Return what a look at the state shows, None if it is in use."""
+        if not self._store.turn.acquire(blocking=False):
+            return None
+        try:
+            return look(self._state)
+        finally:
+            self._store.turn.release()
+
+    def let_go(self) -> bool:
+        """Forget the state and say so, unless it is in use."""
+        if not self._store.turn.acquire(blocking=False):
+            return False
+        try:
+            self._state = None
+            # As in a program that starts. What was seen of the chain is remembered beside it.
+            self._uses_cache = True
+            self._is_state_cached = False
+            return True
+        finally:
+            self._store.turn.release()
+
     def confirm(self) -> None:
         """Replay the chain beside the state, and put what it leads to in the state's place."""
         with self._store.turn:
@@ -738,7 +807,7 @@ class Driver:
             stored_hash = "".join(map(digest, bodies))
             difference = f"has another event {last_seq}"
         if stored_hash != self._last_hash:
-            raise LedgerError(
+            raise EventsLost(
                 f"this program has seen event {last_seq} of {self._row.name!r} "
                 f"({self._last_hash[:12]}…) and the ledger now {difference} "
                 f"({(stored_hash or head.hash)[:12]}…): events are gone, after "

@@ -258,6 +258,11 @@ class AuditState:
         self._corrections = []
         return self._audit
 
+    @property
+    def audit_in_memory(self) -> Audit | None:
+        """The audit as of the last step if it was built and not forgotten since, else None."""
+        return self._audit
+
     def _rebuild(self) -> Audit:
         """Return a new audit object that has gone through the whole log."""
         audit = build(self.settings, self.rules.head.cap)

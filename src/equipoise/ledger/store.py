@@ -247,7 +247,7 @@ class Store(Database):
         index = " INDEXED BY events_rare" if self.kind == "sqlite" else ""
         query = (
             f"SELECT body FROM events{index} WHERE audit_id = ? AND seq <= ? "
-            f"AND {_is_rare(self.kind)} ORDER BY seq"
+            f"AND {is_rare(self.kind)} ORDER BY seq"
         )
         return [body for (body,) in connection.run(query, (audit_id, upto)).fetchall()]
 
@@ -536,7 +536,7 @@ _FREQUENT_ENDINGS = tuple(
 )
 
 
-def _is_rare(kind: str) -> str:
+def is_rare(kind: str) -> str:
     """Return the condition that an event is of a rare type, as the index of them says it."""
     ending = "substr(body, -8)" if kind == "sqlite" else "right(body, 8)"
     return f"{ending} NOT IN ({', '.join(_FREQUENT_ENDINGS)})"
@@ -548,7 +548,7 @@ def cache_statements(kind: str) -> tuple[str, ...]:
         f"CREATE TABLE {CACHE_TABLE} (audit_id INTEGER NOT NULL REFERENCES audits (id), "
         "seq BIGINT NOT NULL, hash TEXT NOT NULL, edition BIGINT NOT NULL, digest TEXT NOT NULL, "
         "body TEXT NOT NULL, PRIMARY KEY (audit_id))",
-        f"CREATE INDEX events_rare ON events (audit_id, seq) WHERE {_is_rare(kind)}",
+        f"CREATE INDEX events_rare ON events (audit_id, seq) WHERE {is_rare(kind)}",
         "CREATE INDEX people_place ON people (audit_id, group_name, place) WHERE place IS NOT NULL",
         "CREATE INDEX people_request ON people (audit_id, request) WHERE request IS NOT NULL",
     )
