@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import socket
 import time
@@ -17,7 +18,7 @@ from equipoise.history import History
 from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question
 from equipoise.service import tokens
-from tests.service.attacking import HOSTILE, kind, log_in, refusal, send_raw
+from tests.service.attacking import HOSTILE, form_key, kind, log_in, refusal, send_raw
 from tests.support.postgres import in_memory
 from tests.support.serving import ASK, PAST, Served, serving
 
@@ -266,6 +267,23 @@ def test_many_groups_cannot_take_the_memory_of_the_server(limited_server: Served
     assert answer.status_code == 413, answer.text
     assert answer.json()["type"] == "urn:equipoise:too-large"
     assert limited_server.client().get("/readyz").status_code == 200
+
+
+def test_a_narrow_margin_of_few_groups_cannot_either(limited_server: Served) -> None:
+    """9b40245d made such a plan in the server, which took and kept 2.9 GB."""
+    browser = log_in(limited_server, "regulator")
+    counts = {"approved_positive": 600, "approved_negative": 50, "denied": 250}
+    form = {
+        "form_key": form_key(browser.get("/check").text),
+        "cells": json.dumps({f"g{number}": counts for number in range(4)}),
+        "step": "plan",
+        "tolerance": "20",
+        "margin": "1",
+    }
+    answer = browser.post("/check", data=form)
+    assert answer.status_code == 413
+    assert "4 groups take more than the 256 MB or 1 s" in answer.text
+    assert "wider margin" in answer.text
 
 
 @pytest.fixture

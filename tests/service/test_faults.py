@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from equipoise.ledger import LiveAudit, Status
+from equipoise.ledger import LiveAudit
 from tests.profiles import quick
 from tests.support.postgres import in_memory
 from tests.support.serving import ASK, Served, serving
@@ -100,13 +100,13 @@ def test_a_server_is_not_ready_before_its_audits_are_loaded(
         with serving(directory) as served:
             served.create("cold")
         may_load = threading.Event()
-        status = LiveAudit.status
+        catch_up = LiveAudit.catch_up
 
-        def wait_and_load(live: LiveAudit) -> Status:
+        def wait_and_load(live: LiveAudit, *, wait: bool = True) -> None:
             may_load.wait(10)
-            return status(live)
+            catch_up(live, wait=wait)
 
-        monkeypatch.setattr(LiveAudit, "status", wait_and_load)
+        monkeypatch.setattr(LiveAudit, "catch_up", wait_and_load)
         with serving(directory) as served:
             ready = partial(served.client().get, "/readyz")
             assert ready().status_code == 503

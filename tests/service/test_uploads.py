@@ -91,7 +91,7 @@ def test_a_table_that_takes_for_ever_is_given_up(limited: Served) -> None:
 
 def test_jobs_have_limits_of_their_own() -> None:
     limits = "[resource.getrlimit(k)[0] for k in (resource.RLIMIT_CPU, resource.RLIMIT_DATA)]"
-    program = f"import resource, equipoise.service.job_program as m; {LIMIT}; print({limits})"
+    program = f"import resource, equipoise._job_program as m; {LIMIT}; print({limits})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert json.loads(done.stdout) == [20, 600 << 20]
 

@@ -248,8 +248,8 @@ def new_settings(
     """Return the settings of an audit that could begin now, or refuse them; nothing is stored.
 
     ``seed`` is the audit's secret, 64 hexadecimal digits; the settings hold its hash. ``confirm``
-    says that the audit begins even if it would probably not end. ``is_possible`` says that the
-    audit was tried before with the same past, question, costs, options and budget.
+    says that the audit begins even if it would probably not end. ``is_possible`` says that whoever
+    calls tries the audit elsewhere, by :func:`try_audit` and :func:`require_end`.
     """
     if not isinstance(seed, str) or not re.fullmatch("[0-9a-fA-F]{64}", seed):
         raise InvalidInput(f"'seed' must be 64 hexadecimal digits; got {seed!r}")
@@ -280,19 +280,23 @@ def new_settings(
     )
     _ = settings.group_names  # refuses groups whose names cannot be told apart
     settings.to_data()  # refuses costs that are not whole minor units
-    if is_possible:
-        return settings
-    require_possible(settings)
-    # The forecast takes long, so it comes last.
-    if audit == "adaptive" and not confirm:
-        from equipoise.planning.feasibility import require_feasible
-
-        require_feasible(history, question, costs)
+    if not is_possible:
+        try_audit(settings)
+        if not confirm:  # the forecast takes long, so it comes last
+            require_end(settings)
     return settings
 
 
-def require_possible(settings: Settings) -> None:
-    """Make the audit once: settings that no audit can have are refused."""
+def require_end(settings: Settings) -> None:
+    """Refuse an audit that would probably not end, by its forecast."""
+    if settings.audit == "adaptive":
+        from equipoise.planning.feasibility import require_feasible
+
+        require_feasible(settings.past, settings.question, settings.costs)
+
+
+def try_audit(settings: Settings) -> Audit:
+    """Make the audit once and return it; settings that no audit can have are refused."""
     audit = build(settings, settings.budget)
     if settings.budget is not None and audit.finding is None and audit.is_broke:
         max_price = None if settings.assist is None else settings.assist.max_price
@@ -305,6 +309,7 @@ def require_possible(settings: Settings) -> None:
             f"request at its worst, {settings.money(cheapest)}{price_note}; "
             f"{settings.money(settings.budget)} does not"
         )
+    return audit
 
 
 def build(settings: Settings, budget: int | None) -> Audit:

@@ -163,15 +163,8 @@ def create(
     name = require_name_in_scope(decode_path_part(audit), caller)
     seed = new_seed()
     open_audits = request.app.state.audits
-    is_possible = open_audits.require_within_limits(
-        *("create", body.history, body.question, body.costs),
-        audit=body.audit,
-        options=body.options,
-        budget=body.budget,
-        confirm=body.confirm,
-    )
-    settings = body.to_settings(name, seed, is_possible=is_possible)
-    row = open_audits.begin(settings, seed, caller)
+    settings = body.to_settings(name, seed)
+    row = open_audits.begin(settings, seed, caller, confirm=body.confirm)
     return JSONResponse(audit_json(row))
 
 
@@ -205,11 +198,11 @@ def plan(
     """Plan an audit like this one, from its first request, with what it learnt of the denied.
 
     It may have spent more than its plan says; the status tells. Trial runs take seconds to minutes.
-    A plan of many groups, or with trial runs, has the memory and the time of an uploaded table.
+    A plan has the memory and the time of an uploaded table.
     """
     settings = context.reader.settings
     data = context.audits.make_plan(
-        *(settings.past, settings.question, settings.costs),
+        *(settings.past, settings.question, settings.costs, context.caller),
         denied_rate=estimate_denied_rates(context.reader),
         trial_runs=trial_runs,
     )

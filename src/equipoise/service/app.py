@@ -78,7 +78,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     settings: ServiceSettings = app.state.settings
     to_thread.current_default_thread_limiter().total_tokens = MAX_WORKER_THREADS
     app.state.audits = OpenAudits(settings)
-    app.state.audits.start_loading()
+    app.state.audits.start()
     app.state.uploads = Uploads(settings)
     # A server that was killed left its verifications running; they will not end by themselves.
     app.state.checkpoints.end_lost_verifications()

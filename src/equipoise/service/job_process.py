@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from equipoise.service.job_program import MAX_ANSWER_BYTES, Job
+from equipoise._job_program import MAX_ANSWER_BYTES, Job
 
 # Linear algebra would start threads, with which a program could not fork.
 PROGRAM_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

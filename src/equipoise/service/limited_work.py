@@ -1,104 +1,111 @@
-"""A program that does large work of a web request within limits of memory and time.
+"""Plans, and trials of new audits, within limits of memory and processor time.
 
-What an audit or a plan takes grows with the number of groups, and one request must not take the
-memory of the server. So work for many groups, and trial runs, are done in a separate process. It
-answers in JSON. No answer means that the limits were reached. Work that was refused is repeated by
-the server, which then shows why: it fits the limits.
+What either takes depends on groups, margin and past rows, and no request may take the memory of the
+server. So each is done in a process of its own (``work_program.py``), and the server uses what that
+found: a plan, a refusal, or what the audit is like.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from equipoise._json import to_plain_data
-from equipoise.cells import Cells
-from equipoise.errors import EquipoiseError
+from equipoise.errors import InvalidInput
+from equipoise.history import History
 from equipoise.history.past import Past
+from equipoise.ledger.settings import Settings
+from equipoise.planning.feasibility import NotFeasible, Obstacle
 from equipoise.question import Costs, Question
-from equipoise.service.job_program import limit_resources
+from equipoise.service.job_process import JobProcess
 
-MOST_GROUPS_IN_PROCESS = 4  # work for more groups is done in a process of its own, with limits
-# -P: Python must not look for modules in the folder of this file, whose names hide others.
-PROGRAM = (sys.executable, "-P", str(Path(__file__)))
+LIMITED_WORK = JobProcess(Path(__file__).with_name("work_program.py"))  # one for this process
 
 
-def is_large(cells: Cells) -> bool:
-    """Whether work about these groups is done in the limited process."""
-    return len(cells) > MOST_GROUPS_IN_PROCESS
+class LimitReached(Exception):
+    """Work that needs more memory or time than it may have."""
 
 
-def work_within_limits(
-    work: str,
-    past: Past,
-    question: Question,
-    costs: Costs,
-    *,
-    memory: int,
-    seconds: int,
-    arguments: Mapping[str, Any],
-) -> dict[str, Any] | None:
-    """Do work in a process of so many bytes and seconds of processor time; None if it needs more.
+@dataclass(frozen=True)
+class Limits:
+    """Bytes of memory and seconds of processor time that a piece of work may take."""
 
-    Parameters
+    memory: int
+    seconds: int
+
+
+@dataclass(frozen=True)
+class TriedAudit:
+    """What making an audit showed.
+
+    Attributes
     ----------
-    work
-        ``plan``, whose answer has the plan's data under ``plan``, or ``create``, whose answer has
-        ``is_possible``. The answer has ``is_refused`` if a value breaks a rule.
-    arguments
-        Further arguments of ``plan``, or of ``new_settings``.
+    has_verdict
+        Whether the historical data alone end the audit.
+    memory
+        Bytes that it took to make it.
     """
-    job = {
-        "work": work,
-        "cells": past.cells.to_dict(),
-        "exact": past.exact,
+
+    has_verdict: bool
+    memory: int
+
+
+def plan_within_limits(
+    past: Past, question: Question, costs: Costs, options: Mapping[str, Any], limits: Limits
+) -> dict[str, Any]:
+    """Return the data of a plan; ``options`` are further arguments of ``plan``.
+
+    Raises
+    ------
+    LimitReached
+        If it takes more than the limits.
+    InvalidInput
+        If a value breaks a rule.
+    """
+    work = {
+        "work": "plan",
+        "past": _past_to_data(past),
         "question": to_plain_data(question),
         "costs": to_plain_data(costs),
-        "memory": memory,
-        "seconds": seconds,
-        "arguments": to_plain_data(arguments),
+        "options": to_plain_data(options),
     }
-    # The process limits its own processor time. The timeout is for one that waits instead.
-    try:
-        process = subprocess.run(
-            PROGRAM, input=json.dumps(job).encode(), capture_output=True, timeout=2 * seconds
-        )
-    except subprocess.TimeoutExpired:
-        return None
-    if not process.stdout:
-        return None
-    answer: dict[str, Any] = json.loads(process.stdout)
-    return answer
+    plan_data: dict[str, Any] = _do_within_limits(work, limits)
+    return plan_data
 
 
-def _main() -> None:
-    job = json.load(sys.stdin)
-    limit_resources(job["memory"], job["seconds"])
-    try:
-        answer = _work(job)
-    except MemoryError:  # no answer says that the limits were reached
-        return
-    except EquipoiseError:  # the server will find the same, and say it
-        answer = {"is_refused": True}
-    sys.stdout.write(json.dumps(answer))
+def try_within_limits(settings: Settings, limits: Limits, *, confirm: bool) -> TriedAudit:
+    """Make a new audit once, and unless that is confirmed forecast whether it ends.
+
+    Raises
+    ------
+    LimitReached
+        If it takes more than the limits.
+    InvalidInput
+        If no audit can have these settings, or it would probably not end.
+    """
+    work = {"work": "try", "settings": settings.to_data(), "confirm": confirm}
+    return TriedAudit(**_do_within_limits(work, limits))
 
 
-def _work(job: Mapping[str, Any]) -> dict[str, Any]:
-    from equipoise.ledger.settings import new_settings
-    from equipoise.planning import plan
+def _do_within_limits(work: Mapping[str, Any], limits: Limits) -> Any:
+    job = {**work, "memory": limits.memory, "seconds": limits.seconds}
+    answer = LIMITED_WORK.answer(job)
+    if answer is None:
+        raise LimitReached
+    if "obstacle" in answer:
+        raise NotFeasible(Obstacle.from_dict(answer["obstacle"]))
+    if "refused" in answer:
+        raise InvalidInput(answer["refused"])
+    return answer["done"]
 
-    past = Past(Cells.from_dict(job["cells"]), job["exact"])
-    question = Question.from_dict(job["question"])
-    costs = Costs.from_dict(job["costs"])
-    if job["work"] == "plan":
-        return {"plan": plan(past, question, costs, **job["arguments"]).to_dict()}
-    new_settings("trial", past, question, costs, seed="0" * 64, **job["arguments"])
-    return {"is_possible": True}
 
-
-if __name__ == "__main__":
-    _main()
+def _past_to_data(past: Past) -> dict[str, Any]:
+    coding = past.coding if isinstance(past, History) else None
+    return {
+        "cells": past.cells.to_dict(),
+        "exact": past.exact,
+        "seed": past.seed,
+        "coding": None if coding is None else coding.to_dict(),
+    }

@@ -87,7 +87,9 @@ async def look(caller: Reader, request: Request) -> Response:
             # Groups that were left out of another table may not exist in this one.
             left_out = [group for group in reading.left_out if group in past.history.cells]
             return _page(caller, form, reading=reading, past=past, left_out=left_out)
-        answer_parts = await run_in_threadpool(_answer_question, form, past, state.audits, step)
+        answer_parts = await run_in_threadpool(
+            _answer_question, form, past, state.audits, caller, step
+        )
         return (
             answer_parts
             if isinstance(answer_parts, Response)
@@ -117,7 +119,7 @@ def create(caller: Auditor, request: Request, form: SentForm) -> Response:
         name = require_name_in_scope(form.text("name"), caller)
         row = _begin_audit(form, name, past.history, question, audits, caller)
     except (EquipoiseError, HttpProblem) as error:
-        answer_parts = _answer_question(form, past, audits, "begin")
+        answer_parts = _answer_question(form, past, audits, caller, "begin")
         return _page(caller, form, past=past, error=error, **answer_parts)
     return RedirectResponse(f"/audits/{quote(row.name, safe='')}", 303)
 
@@ -192,7 +194,9 @@ def _past_if_any(form: Form) -> CountedPast | None:
 # -- the answer ------------------------------------------------------------------------------------
 
 
-def _answer_question(form: Form, past: CountedPast, audits: OpenAudits, step: str) -> Any:
+def _answer_question(
+    form: Form, past: CountedPast, audits: OpenAudits, caller: Caller, step: str
+) -> Any:
     """Return what the page shows of a question, or a file to save."""
     questions = read_questions(form, past)
     assume = read_assumptions(form)
@@ -208,7 +212,7 @@ def _answer_question(form: Form, past: CountedPast, audits: OpenAudits, step: st
     answer_parts: dict[str, Any] = {"findings": findings}
     if step in PLAN_STEPS and is_open:
         trial_runs = TRIAL_RUNS if step == "trials" else 0
-        answer_parts["plan"] = _plan(form, past, questions[0], costs, audits, trial_runs)
+        answer_parts["plan"] = _plan(form, past, questions[0], costs, audits, caller, trial_runs)
     answer_parts["can_begin"] = "plan" in answer_parts or step == "begin"
     return answer_parts
 
@@ -219,12 +223,13 @@ def _plan(
     question: Question,
     costs: Costs,
     audits: OpenAudits,
+    caller: Caller,
     trial_runs: int,
 ) -> dict[str, Any]:
     """Return the plan of an audit with its tables, and the sliders that it takes."""
     options = read_plan_options(form, past, question)
     cost_plan = Plan.from_dict(
-        audits.make_plan(past.history, question, costs, trial_runs=trial_runs, **options)
+        audits.make_plan(past.history, question, costs, caller, trial_runs=trial_runs, **options)
     )
     return {
         "cost_plan": cost_plan,
@@ -268,10 +273,6 @@ def _begin_audit(
         label=minor_units("label", form.text("label") or "1", decimals),
     )
     budget = budget_of(form, decimals)
-    confirm = bool(form.text("confirm"))
-    is_possible = audits.require_within_limits(
-        *("create", history, question, costs), budget=budget, confirm=confirm
-    )
     seed = new_seed()
     settings = new_settings(
         name,
@@ -283,10 +284,9 @@ def _begin_audit(
         currency=form.text("currency"),
         decimals=decimals,
         approvals=list(APPROVED_BY_TWO) if form.text("second") else [],
-        confirm=confirm,
-        is_possible=is_possible,
+        is_possible=True,
     )
-    return audits.begin(settings, seed, caller)
+    return audits.begin(settings, seed, caller, confirm=bool(form.text("confirm")))
 
 
 # -- the page --------------------------------------------------------------------------------------

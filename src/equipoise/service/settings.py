@@ -60,7 +60,12 @@ class ServiceSettings(BaseSettings):
     wait_seconds
         How long a write waits for other writers of the database.
     read_memory, read_seconds
-        Most bytes of memory, and seconds of processor time, for reading an uploaded table.
+        Most bytes of memory, and seconds of processor time, for reading an uploaded table, making a
+        plan or trying a new audit.
+    audit_memory
+        Most bytes that it may take to make a new audit.
+    open_memory
+        Bytes that open audits may hold together; beyond, those used least recently are let go.
     forwarded_from
         Addresses and networks, separated by commas, that may say for whom they forward a request.
     proxy_peers, proxy_secret, proxy_roles
@@ -86,6 +91,8 @@ class ServiceSettings(BaseSettings):
     wait_seconds: Annotated[float, Field(gt=0)] = 10.0
     read_memory: Annotated[int, Field(ge=256 << 20)] = 1 << 30
     read_seconds: Annotated[int, Field(gt=0)] = 120
+    audit_memory: Annotated[int, Field(gt=0)] = 1 << 30
+    open_memory: Annotated[int, Field(gt=0)] = 1 << 30
     forwarded_from: str = "127.0.0.1"
     proxy_peers: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_split_list)] = ()
     proxy_secret: SecretStr = SecretStr("")

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from equipoise._job_program import serve_jobs
 from equipoise.errors import EquipoiseError, InvalidInput
 from equipoise.history.problems import InvalidReading, UnreadTable
-from equipoise.service.job_program import serve_jobs
 
 MAX_PEOPLE = 100_000  # people in one upload
 MAX_COLUMNS = 500  # of a table and its outcomes that are listed

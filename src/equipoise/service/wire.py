@@ -304,11 +304,8 @@ class NewAudit(Model):
         history = History.from_cells(Cells(self.past))
         return history if self.coding is None else replace(history, coding=read_coding(self.coding))
 
-    def to_settings(self, name: str, seed: str, *, is_possible: bool) -> Settings:
-        """Return the settings of the audit that is asked for, or refuse them.
-
-        ``is_possible`` says that the audit was tried already.
-        """
+    def to_settings(self, name: str, seed: str) -> Settings:
+        """Return the settings of the audit that is asked for, or refuse them; it is not tried."""
         return new_settings(
             name,
             self.history,
@@ -326,8 +323,7 @@ class NewAudit(Model):
             decimals=self.decimals,
             approvals=self.approvals,
             options=self.options,
-            confirm=self.confirm,
-            is_possible=is_possible,
+            is_possible=True,
         )
 
 
