@@ -66,6 +66,7 @@ def test_a_verdict_of_the_past_alone_is_stored_at_once(served: Served) -> None:
     body = {"past": PAST, "question": {**QUESTION, "metric": "demographic_parity"}}
     assert auditor.put("/v1/audits/decided", json=body).status_code == 200
     assert auditor.get("/v1/audits/decided/status").json()["finding"]["verdict"] == "UNFAIR"
+    assert "equipoise_audit_verdict" in served.as_("regulator").get("/metrics").text
 
 
 @pytest.fixture

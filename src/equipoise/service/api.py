@@ -311,13 +311,8 @@ def metrics(caller: Reader, request: Request) -> Response:
     """Return what the server counts; a reader's token for every audit is needed."""
     if caller.audit is not None:  # the metrics are about all audits
         raise HttpProblem("forbidden")
-    checkpoints = request.app.state.checkpoints
-    loaded_audits = []
-    for audit in request.app.state.audits.loaded():
-        verifications = checkpoints.marks(audit.uid, "verified")
-        last_verified = verifications[0].time if verifications else None
-        loaded_audits.append((audit.reader.status(), last_verified))
-    text = generate_latest(request.app.state.metrics) + describe_audits(loaded_audits)
+    state = request.app.state
+    text = generate_latest(state.metrics) + describe_audits(state.audits, state.checkpoints)
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -227,10 +227,6 @@ class OpenAudits:
                 self._audits.pop(0).close()
             return opened
 
-    def loaded(self) -> list[OpenAudit]:
-        """Return the audits that are open now."""
-        return list(self._audits)
-
     def if_open(self, uid: str) -> OpenAudit | None:
         """Return the audit of this id if it is open now."""
         return next((audit for audit in list(self._audits) if audit.uid == uid), None)

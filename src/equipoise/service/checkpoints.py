@@ -38,6 +38,15 @@ class Mark(JsonValue):
     note: str = ""
 
 
+@dataclass(frozen=True)
+class VerificationTotals:
+    """How many verifications of an audit ended in one way, ``verified`` or ``broken``."""
+
+    kind: str
+    number: int
+    last_time: str
+
+
 class CheckpointLog:
     """Marks in a database; may be shared between threads."""
 
@@ -97,6 +106,19 @@ class CheckpointLog:
         """Return the latest mark of an audit that is of one of these kinds, None if none is."""
         marks = self.marks(audit, *kinds, limit=1)
         return marks[0] if marks else None
+
+    def verification_totals(self) -> dict[str, list[VerificationTotals]]:
+        """Return audit -> how its verifications ended."""
+        query = (
+            "SELECT audit, kind, COUNT(*), MAX(time) FROM service_marks "
+            "WHERE kind IN ('verified', 'broken') GROUP BY audit, kind ORDER BY audit, kind"
+        )
+        with self._database.using() as connection:
+            rows = connection.run(query).fetchall()
+        totals: dict[str, list[VerificationTotals]] = {}
+        for audit, kind, number, last_time in rows:
+            totals.setdefault(audit, []).append(VerificationTotals(kind, number, last_time))
+        return totals
 
     def close(self) -> None:
         """Close the connection; it is opened again when it is needed."""
