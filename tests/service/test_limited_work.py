@@ -209,3 +209,40 @@ def test_a_mistake_of_the_program_is_no_limit(
     served.create("mistake")
     answer = served.as_("regulator").get("/v1/audits/mistake/plan")
     assert kind(answer) == "internal"
+
+
+def test_batches_that_wait_leave_threads_to_others(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from equipoise.ledger.live import Driver
+
+    for name in ("batches", "singles"):
+        served.create(name)
+    may_go_on = threading.Event()
+    serve = Driver._serve
+
+    def serve_later(self: Driver, jobs: Any) -> None:
+        if len(jobs[0].commands) > 10:
+            may_go_on.wait()
+        serve(self, jobs)
+
+    monkeypatch.setattr(Driver, "_serve", serve_later)
+    people = [str(number) for number in range(11)]
+    answers: list[int] = []
+
+    def send() -> None:
+        answer = served.send("batches", "ask", *people, group="B", decision=0)
+        answers.append(answer.status_code)
+
+    served.as_("writer")
+    senders = [threading.Thread(target=send) for _ in range(70)]  # more than there are threads
+    for sender in senders:
+        sender.start()
+    try:
+        assert served.send("singles", "ask", "p", group="B", decision=0).status_code == 200
+        assert served.client().get("/readyz").status_code == 200
+    finally:
+        may_go_on.set()
+        for sender in senders:
+            sender.join()
+    assert answers == [200] * 70

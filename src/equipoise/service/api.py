@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
+from anyio import to_thread
 from fastapi import APIRouter, Body, Path, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from prometheus_client import generate_latest
@@ -16,6 +17,7 @@ from pydantic import StringConstraints
 from equipoise.finding import Finding
 from equipoise.ledger import LiveAudit, Status
 from equipoise.ledger.commands import person_of, printable, read_command
+from equipoise.ledger.live import COMMANDS_OF_A_SINGLE
 from equipoise.ledger.verify import PersonRecord, PersonState
 from equipoise.people import understand_command
 from equipoise.planning import Plan
@@ -73,13 +75,20 @@ Days = Annotated[
 
 
 @router.post("/{audit}/commands", response_model=Results)
-def commands(context: CommandContext, commands: Commands) -> JSONResponse:
+async def commands(context: CommandContext, commands: Commands, request: Request) -> JSONResponse:
     """Carry out 1 to 1,000 commands in their order; one that is refused holds up no other.
 
     What is answered is on disk. Commands may be repeated: what was carried out before is answered
     as it was, with ``repeated`` true. Groups, decisions and outcomes may be in the words of the
     historical data, if the audit knows them.
     """
+    # Batches that wait for each other may not take the threads of single commands and probes.
+    is_batch = len(commands) > COMMANDS_OF_A_SINGLE
+    threads = request.app.state.batch_threads if is_batch else None
+    return await to_thread.run_sync(_carry_out, context, commands, limiter=threads)
+
+
+def _carry_out(context: AuditContext, commands: Commands) -> JSONResponse:
     sent_commands = [read_command(command.model_dump()) for command in commands]
     values = context.audit.values
     understood = [understand_command(command, values) for command in sent_commands]
@@ -289,10 +298,11 @@ async def livez() -> JSONResponse:
 
 
 @probes.get("/readyz", response_model=dict[str, str], responses={503: REFUSAL_RESPONSES[503]})
-def readyz(request: Request) -> JSONResponse:
+async def readyz(request: Request) -> JSONResponse:
     """Say whether the ledger can be written and still holds what was seen of it."""
+    state = request.app.state
     try:
-        request.app.state.audits.require_ready()
+        await to_thread.run_sync(state.audits.require_ready, limiter=state.probe_threads)
     except Exception:  # whatever fails, this server should get no requests now
         raise HttpProblem("storage-unavailable") from None
     return JSONResponse({"status": "ok"})

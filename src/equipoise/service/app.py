@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
@@ -34,7 +34,9 @@ from equipoise.service.tokens import TokenStore
 from equipoise.service.uploads import Uploads
 from equipoise.service.wire import with_schema_names
 
-MAX_WORKER_THREADS = 64  # requests that are worked on at once
+MAX_WORKER_THREADS = 64  # requests that are worked on at once, besides batches and probes
+MAX_BATCH_THREADS = 8  # batches of commands that are worked on at once
+MAX_PROBE_THREADS = 2
 STATIC_FOLDERS = (
     ("equipoise.service", "static"),
     ("equipoise.report", "templates"),
@@ -77,6 +79,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Open the ledger, and run the demonstration if it is wanted, while the server runs."""
     settings: ServiceSettings = app.state.settings
     to_thread.current_default_thread_limiter().total_tokens = MAX_WORKER_THREADS
+    app.state.batch_threads = CapacityLimiter(MAX_BATCH_THREADS)
+    app.state.probe_threads = CapacityLimiter(MAX_PROBE_THREADS)
     app.state.audits = OpenAudits(settings)
     app.state.audits.start()
     app.state.uploads = Uploads(settings)
