@@ -7,16 +7,20 @@ import os
 import time
 from tempfile import gettempdir
 
+import psycopg
 from rich.table import Table
 from tests.support.postgres import new_database, postgres
 from tests.support.tables import table
 
+from bench.measure import file_system
 from equipoise.ledger import LiveAudit
 from equipoise.question import Costs, Question
 from equipoise.worlds import CellWorld
 
 WORLD = CellWorld.from_shares({"A": (0.45, 0.15, 0.40, 0.5), "B": (0.15, 0.15, 0.70, 0.3)})
 BATCH = 500
+BARE_COMMITS = 300
+IN_MEMORY = ("tmpfs", "ramfs")  # file systems of which nothing is on a disk
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -25,12 +29,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--directory", default=gettempdir(), help="where the database is: a disk that flushes"
     )
+    parser.add_argument(
+        "--in-memory", action="store_true", help="measure on a file system in memory"
+    )
 
 
 def run(options: argparse.Namespace) -> Table:
     """Measure everything against one writer's single asks, in the same minute."""
+    kind = file_system(options.directory)
+    if kind in IN_MEMORY and not options.in_memory:
+        raise SystemExit(
+            f"{options.directory} is on a {kind}, where a flush to disk costs nothing: name a "
+            "--directory on a disk, or add --in-memory"
+        )
     with postgres(options.directory) as server:
         ledger = new_database(server)
+        commits = _bare_commits_per_second(ledger)
         LiveAudit.create(
             ledger,
             "shared",
@@ -45,13 +59,26 @@ def run(options: argparse.Namespace) -> Table:
             for kind in ("single asks", f"batches of {BATCH}")
         }
     one = rates["single asks", 1]
-    out = table(
-        "Writers of one audit in PostgreSQL", "writers", "single asks", f"batches of {BATCH}"
+    title = (
+        f"Writers of one audit in PostgreSQL, on {kind} with {commits:,.0f} bare commits and "
+        f"{one:,.0f} single asks of one writer per second"
     )
+    out = table(title, "writers", "single asks", f"batches of {BATCH}")
     for writers in (1, 2, 4, 8):
         single, batch = rates["single asks", writers], rates[f"batches of {BATCH}", writers]
         out.add_row(str(writers), f"{single / one:.2f} of one writer's", f"{batch / one:.1f}")
     return out
+
+
+def _bare_commits_per_second(ledger: str) -> float:
+    """Return how many transactions of one updated row are on disk after a second."""
+    with psycopg.connect(ledger, autocommit=True) as connection:
+        connection.execute("CREATE TABLE bare (number BIGINT)")
+        connection.execute("INSERT INTO bare VALUES (0)")
+        begun = time.perf_counter()
+        for _ in range(BARE_COMMITS):
+            connection.execute("UPDATE bare SET number = number + 1")
+        return BARE_COMMITS / (time.perf_counter() - begun)
 
 
 def _rate(ledger: str, writers: int, kind: str, options: argparse.Namespace) -> float:

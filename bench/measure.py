@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Measurement", "measure"]
+__all__ = ["Measurement", "file_system", "measure"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,19 @@ def _measured(
         times.append((time.perf_counter() - wall, time.process_time() - cpu))
     seconds, cpu = min(times)
     return Measurement(seconds, cpu, _peak_megabytes(), result)
+
+
+def file_system(directory: str) -> str:
+    """Return the type of the file system that a directory is on, ``ext4`` or ``tmpfs`` for example.
+
+    On one in memory a flush to disk costs nothing.
+    """
+    path = Path(directory).resolve()
+    types = {}
+    for line in Path("/proc/mounts").read_text().splitlines():
+        _, place, kind, *_ = line.split()
+        types[Path(place)] = kind  # of several on one place the last one counts
+    return next(types[place] for place in (path, *path.parents) if place in types)
 
 
 def _peak_megabytes() -> float:
