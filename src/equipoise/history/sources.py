@@ -380,7 +380,8 @@ def _scan_columns(columns: Mapping[Any, Any]) -> DuckDBPyRelation:
     connection = connect()
     name = "columns" if shared_connection.get() is None else f"columns {uuid4().hex}"
     connection.register(name, arrays)
-    return connection.table(f'"{name}"')
+    # As a statement: earlier versions of DuckDB take the quotes for a part of the name.
+    return connection.sql(f'FROM "{name}"')
 
 
 def _open_in_memory(source: Any, package: str, options: ReadOptions) -> SqlTable:
