@@ -77,10 +77,10 @@ def run(options: argparse.Namespace) -> Table:
         "forecast_grey",
         "Plans of many groups, the grey zone included",
         f"Made by `python -m study forecast_grey --cases {options.cases} --runs {options.runs}`: "
-        "random populations with pasts of 10,000 to 50,000 rows, drawn after the rules for "
-        "open-ended cases and many groups were chosen. In the grey zone the true gap lies halfway "
-        "between tolerance and tolerance plus margin. Audits that end without a verdict count as "
-        "above every figure.",
+        "random populations with pasts of 10,000 to 50,000 rows, drawn after the constants of "
+        "the forecast were chosen. That more than four groups are open-ended in the grey zone was "
+        "decided on these cases. In the grey zone the true gap lies halfway between tolerance and "
+        "tolerance plus margin. Audits that end without a verdict count as above every figure.",
         [out],
     )
     return out
