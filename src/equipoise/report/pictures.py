@@ -548,15 +548,15 @@ def _label_end(
 ) -> None:
     """Mark the last point of a curve and name it; ``offset`` is that of the name, downwards."""
     x, y = end
-    is_left_half = x < 0.4 * drawing.high
+    is_on_the_right = _is_named_on_the_right(drawing, x)
     drawing.dot(x, f"{TIME_TOP + y:.1f}", f"t-{name}", radius=4.5)
     drawing.text(
         x,
         TIME_TOP + y + offset,
         text,
         f"halo t-{name} b",
-        shift=7 if is_left_half else 4,
-        anchor="start" if is_left_half else "end",
+        shift=7 if is_on_the_right else 4,
+        anchor="start" if is_on_the_right else "end",
     )
 
 
@@ -658,7 +658,7 @@ def draw_spending(
     if budget is not None:
         chart.draw_bar(budget, f"Budget {budget / scale:,.0f}", label_gap=6)
     spent_text = f"Spent {last.spent / scale:,.0f}"
-    label_offset = _offset_of_spent(path[-1][1], has_forecast=forecast is not None)
+    label_offset = _offset_of_spent(chart.drawing, path[-1], has_forecast=forecast is not None)
     _label_end(chart.drawing, path[-1], "money", spent_text, label_offset)
     forecast_text = "" if forecast is None else _describe_forecast(forecast, scale)
     return chart.to_chart(
@@ -666,11 +666,19 @@ def draw_spending(
     )
 
 
-def _offset_of_spent(end_y: float, *, has_forecast: bool) -> float:
+def _offset_of_spent(drawing: Drawing, end: tuple[float, float], *, has_forecast: bool) -> float:
     """Return how far below the end of the curve, in pixels, its label stands."""
-    # The forecast rises from the end of the curve, so the space below that is free.
-    has_room_below = TIME_HEIGHT - end_y > LABEL_BELOW + 4
-    return LABEL_BELOW if has_forecast and has_room_below else LABEL_ABOVE
+    x, y = end
+    # The curve comes from below on the left, and the forecast rises to the right. So a label on the
+    # right is free below the end of the curve, and one on the left is free above it.
+    has_room_below = TIME_HEIGHT - y > LABEL_BELOW + 4
+    is_on_forecast = has_forecast and _is_named_on_the_right(drawing, x)
+    return LABEL_BELOW if is_on_forecast and has_room_below else LABEL_ABOVE
+
+
+def _is_named_on_the_right(drawing: Drawing, x: float) -> bool:
+    """Say whether the name of a curve's end stands on its right, as on the left of a picture."""
+    return x < 0.4 * drawing.high
 
 
 def _describe_forecast(forecast: MoneyForecast, scale: float) -> str:
