@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import httpx
 from rich.table import Table
 from tests.support.tables import CACHE, table
 
-from bench.service_memory import PAST, begin_serving
-from equipoise.service import Role, TokenStore, load_settings
+from bench.service_memory import PAST
+from bench.serving import running_server
 
 PORT = 8125
 SINGLES = 5
@@ -39,30 +36,12 @@ def run(options: argparse.Namespace) -> Table:
     """Send all batches at once; while they wait, send single asks and probes one by one."""
     options.directory.mkdir(parents=True, exist_ok=True)
     out = table("A server with batches that wait", "request", "median s", "longest s")
-    with TemporaryDirectory(dir=options.directory) as folder:
-        ledger = f"{folder}/ledger.db"
-        store = TokenStore(load_settings(ledger=ledger).token_store)
-        token = store.new("bench", Role.AUDITOR, None)
-        store.close()
-        program = str(Path(sys.executable).with_name("equipoise"))
-        server = subprocess.Popen(
-            [program, "serve", "--ledger", ledger, "--port", str(PORT)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            with httpx.Client(
-                base_url=f"http://127.0.0.1:{PORT}",
-                headers={"authorization": f"Bearer {token}"},
-                timeout=600.0,
-                limits=httpx.Limits(max_connections=None),
-            ) as client:
-                begin_serving(client)
-                client.put("/v1/audits/batches", json=NEW_AUDIT).raise_for_status()
-                _measure(client, options, out)
-        finally:
-            server.terminate()
-            server.wait()
+    with (
+        running_server(PORT, options.directory) as server,
+        server.program(limits=httpx.Limits(max_connections=None)) as client,
+    ):
+        client.put("/v1/audits/batches", json=NEW_AUDIT).raise_for_status()
+        _measure(client, options, out)
     return out
 
 

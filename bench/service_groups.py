@@ -5,19 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import httpx
 from rich.table import Table
 from tests.support.tables import table
 
-from bench.service_memory import begin_serving
-from equipoise.service import Role, TokenStore, load_settings
+from bench.serving import running_server
 
 COUNTS = {"approved_positive": 600, "approved_negative": 50, "denied": 250}
 SMALL = {"past": {"A": COUNTS, "B": COUNTS}, "audit": "rs", "options": {"tau": 20}}
@@ -36,31 +33,12 @@ def run(options: argparse.Namespace) -> Table:
         "Plans and new audits over HTTP",
         *("request", "answer", "seconds", "server, peak MB", "server, after", "others, peak MB"),
     )
-    with TemporaryDirectory() as folder:
-        ledger = f"{folder}/ledger.db"
-        store = TokenStore(load_settings(ledger=ledger).token_store)
-        token = store.new("bench", Role.AUDITOR, None)
-        store.close()
-        program = str(Path(sys.executable).with_name("equipoise"))
-        server = subprocess.Popen(
-            [program, "serve", "--ledger", ledger, "--port", str(PORT)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        url = f"http://127.0.0.1:{PORT}"
-        try:
-            with httpx.Client(base_url=url, timeout=600.0, headers={"origin": url}) as client:
-                begin_serving(client)
-                client.post("/login", data={"token": token})
-                programs = httpx.Client(
-                    base_url=url, timeout=600.0, headers={"authorization": f"Bearer {token}"}
-                )
-                for name, send in _requests(client, programs, options):
-                    _add(out, server.pid, name, send)
-                programs.close()
-        finally:
-            server.terminate()
-            server.wait()
+    with running_server(PORT) as server, server.program() as programs:
+        origin = {"origin": server.url}
+        with httpx.Client(base_url=server.url, timeout=600.0, headers=origin) as browser:
+            browser.post("/login", data={"token": server.token})
+            for name, send in _requests(browser, programs, options):
+                _add(out, server.process_id, name, send)
     return out
 
 

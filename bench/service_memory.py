@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import argparse
 import random
-import subprocess
-import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import httpx
 from rich.table import Table
 from tests.support.tables import table
 
-from equipoise.service import Role, TokenStore, load_settings
+from bench.serving import running_server
 
 PAST = {
     "A": {"approved_positive": 4500, "approved_negative": 1500, "denied": 4000},
@@ -40,48 +36,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Table:
     """Send asks, tells, looks and nonsense; note the server's memory ten times."""
     out = table("Memory of `equipoise serve`", "requests", "resident MB", "events")
-    with TemporaryDirectory() as folder:
-        ledger = f"{folder}/ledger.db"
-        store = TokenStore(load_settings(ledger=ledger).token_store)
-        token = store.new("bench", Role.AUDITOR, None)
-        store.close()
-        program = str(Path(sys.executable).with_name("equipoise"))
-        server = subprocess.Popen(
-            [program, "serve", "--ledger", ledger, "--port", str(PORT)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            with httpx.Client(
-                base_url=f"http://127.0.0.1:{PORT}",
-                headers={"authorization": f"Bearer {token}"},
-                timeout=60.0,
-            ) as client:
-                begin_serving(client)
-                answer = client.put("/v1/audits/memory", json=NEW_AUDIT)
-                assert answer.status_code == 200, answer.text
-                for look in range(LOOKS + 1):
-                    events = client.get("/v1/audits/memory/status").json()["events"]
-                    done = look * options.requests // LOOKS
-                    out.add_row(f"{done:,}", f"{_resident(server.pid):,.0f}", f"{events:,}")
-                    if look < LOOKS:
-                        _send_many(client, options.requests // LOOKS, look)
-        finally:
-            server.terminate()
-            server.wait()
+    with running_server(PORT) as server, server.program(timeout=60.0) as client:
+        answer = client.put("/v1/audits/memory", json=NEW_AUDIT)
+        assert answer.status_code == 200, answer.text
+        for look in range(LOOKS + 1):
+            events = client.get("/v1/audits/memory/status").json()["events"]
+            done = look * options.requests // LOOKS
+            out.add_row(f"{done:,}", f"{_resident(server.process_id):,.0f}", f"{events:,}")
+            if look < LOOKS:
+                _send_many(client, options.requests // LOOKS, look)
     return out
-
-
-def begin_serving(client: httpx.Client) -> None:
-    """Wait until the server is ready."""
-    for _ in range(600):
-        try:
-            if client.get("/readyz").status_code == 200:
-                return
-        except httpx.TransportError:
-            pass
-        time.sleep(0.1)
-    raise RuntimeError("the server does not become ready")
 
 
 def _send_many(client: httpx.Client, count: int, look: int) -> None:
